@@ -1,0 +1,1 @@
+//! Runs a plan on this machine: shards, sockets, TLS, timers, probes, health.

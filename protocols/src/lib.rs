@@ -1,0 +1,1 @@
+//! One folder per chat protocol: codec and session, without sockets or clock.

@@ -1,0 +1,1 @@
+//! Run directory, statistics, charts and reports.

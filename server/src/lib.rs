@@ -1,0 +1,1 @@
+//! The yardstick: throng's own small chat server.

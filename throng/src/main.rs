@@ -1,0 +1,2 @@
+//! The binary: arguments, wiring, terminal.
+fn main() {}
