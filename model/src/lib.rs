@@ -1,1 +1,33 @@
-//! The vocabulary of a load test: scenario, plan, behavior, session, stamp, sample, interval, ledger, threshold.
+//! The vocabulary of a load test: plan, behavior, session, stamp, sample, interval, ledger,
+//! threshold. No I/O, no clock, no threads: everything here is a value or a pure state machine.
+
+mod histo;
+mod interval;
+mod journey;
+mod ledger;
+mod measure;
+mod pacer;
+mod plan;
+mod rng;
+mod session;
+pub mod stamp;
+mod threshold;
+mod tick;
+
+pub use histo::{HIGHEST_NS, Histo, LOWEST_NS};
+pub use interval::{Counters, Faults, Gauges, Interval, Stats};
+pub use journey::{Deed, DeedVerb, Mind, Next, Op, Program, RoomChoice, Span, Text};
+pub use ledger::{GAPS_MAX, Receipt, Seat, Settlement};
+pub use measure::{FaultClass, Measure};
+pub use pacer::Pacer;
+pub use plan::{
+    Accounts, Crowd, Limits, Phase, PhaseKind, Plan, RunPhase, Secret, TargetRef, Until,
+};
+pub use rng::Rng;
+pub use session::{
+    Ack, Effects, Endpoint, Event, Facts, Fault, Features, Options, Outcome, Protocol, Request,
+    RoomName, Session, Shared, Token,
+};
+pub use stamp::{PersonId, RoomId, SourceId, Stamp};
+pub use threshold::{Comparison, Quantity, Threshold};
+pub use tick::Tick;

@@ -1,0 +1,209 @@
+//! The plan: a scenario with everything resolved. Nothing in it is optional or looked up again.
+
+use crate::{Pacer, PersonId, Program, Threshold};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a run will do, in full. Two equal plans make the same people do the same things.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Plan {
+    /// Short name, from the file's; names the run directory.
+    pub name: String,
+    /// One sentence of prose from the scenario.
+    pub about: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Factor by which crowds were scaled.
+    pub scale: f64,
+    /// What is put under load.
+    pub target: TargetRef,
+    /// The protocol's name.
+    pub protocol: String,
+    /// Room names; a room's number is its index.
+    pub rooms: Vec<String>,
+    /// The crowds.
+    pub crowds: Vec<Crowd>,
+    /// What happens, one after the other.
+    pub phases: Vec<Phase>,
+    /// Time limits and sizes.
+    pub limits: Limits,
+    /// What the run must keep.
+    pub thresholds: Vec<Threshold>,
+}
+
+impl Plan {
+    /// How many people take part in all phases together.
+    pub fn people(&self) -> u32 {
+        self.runs().map(|run| run.count).sum()
+    }
+
+    /// The phases that bring people, in order.
+    pub fn runs(&self) -> impl Iterator<Item = &RunPhase> {
+        self.phases.iter().filter_map(|phase| match &phase.kind {
+            PhaseKind::Run(run) => Some(run),
+            _ => None,
+        })
+    }
+}
+
+/// What is put under load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TargetRef {
+    /// A folder in `targets/`, `yardstick` (embedded), or a URL.
+    pub name: String,
+    /// Knobs of the target and options of its protocol.
+    pub options: BTreeMap<String, String>,
+}
+
+/// People of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Crowd {
+    /// Its name.
+    pub name: String,
+    /// How many people one run of it brings (already scaled).
+    pub size: u32,
+    /// Names of the protocol's features that its people use.
+    pub features: Vec<String>,
+    /// Who they log in as.
+    pub accounts: Accounts,
+    /// What they do.
+    pub program: Program,
+}
+
+/// Who people log in as. The `n` of a pattern is the person's index in the crowd plus `first`,
+/// modulo `count`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accounts {
+    /// `{n}` in the patterns is replaced by a number.
+    Pattern {
+        /// Account name, as in `user{n}`.
+        name: String,
+        /// Password, as in `user{n}`; may be empty.
+        password: Secret,
+        /// The first number.
+        first: u32,
+        /// How many accounts there are.
+        count: u32,
+    },
+    /// A CSV file with the columns `name` and `password`, read when the run starts.
+    File {
+        /// Path of the file.
+        path: String,
+    },
+}
+
+/// A password, or where to find it. Only test data is written in a scenario itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Secret {
+    /// A pattern of test data.
+    Pattern(String),
+    /// The environment variable that holds it.
+    Env(String),
+    /// The file whose first line holds it.
+    File(String),
+}
+
+/// One step of the timeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Phase {
+    /// Its name, unique in the plan.
+    pub name: String,
+    /// What happens.
+    pub kind: PhaseKind,
+}
+
+/// What happens in a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseKind {
+    /// A crowd arrives.
+    Run(RunPhase),
+    /// Nobody new arrives for a while.
+    Rest {
+        /// How long, nanoseconds.
+        ns: u64,
+    },
+    /// A named instant in the charts.
+    Mark,
+}
+
+/// A crowd arrives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RunPhase {
+    /// Index of the crowd.
+    pub crowd: u32,
+    /// The first person; the others follow without gaps.
+    pub first: PersonId,
+    /// How many people arrive.
+    pub count: u32,
+    /// When.
+    pub pacer: Pacer,
+    /// The features they use: the crowd's, less those switched off here.
+    pub features: Vec<String>,
+    /// What ends the phase.
+    pub until: Until,
+    /// Longest time from the last arrival to the end, nanoseconds.
+    pub deadline_ns: u64,
+    /// Marks to set when the first person enters a stage: stage name to mark name.
+    pub marks: BTreeMap<String, String>,
+}
+
+/// What ends a run phase. Counts end phases, with a deadline; never a hopeful sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// Everybody has set out.
+    Arrived,
+    /// Everybody is in (or has failed).
+    In,
+    /// Everybody has come to the end of the journey (or has failed).
+    Done,
+}
+
+/// Time limits and sizes. Times in nanoseconds, sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Limits {
+    /// TCP connection.
+    pub connect_ns: u64,
+    /// TLS handshake and upgrade.
+    pub handshake_ns: u64,
+    /// Login.
+    pub login_ns: u64,
+    /// Any other request.
+    pub request_ns: u64,
+    /// A delivery later than this counts as late.
+    pub late_ns: u64,
+    /// Without an acknowledgment, a message counts as settled after this.
+    pub settle_ns: u64,
+    /// Largest frame or stanza accepted.
+    pub frame_bytes_max: u64,
+    /// Most bytes that may wait for a target that does not read.
+    pub backlog_bytes_max: u64,
+    /// One person in so many is audited for order.
+    pub audit_one_in: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        const SECOND: u64 = 1_000_000_000;
+        Limits {
+            connect_ns: 10 * SECOND,
+            handshake_ns: 10 * SECOND,
+            login_ns: 30 * SECOND,
+            request_ns: 30 * SECOND,
+            late_ns: 5 * SECOND,
+            settle_ns: 2 * SECOND,
+            frame_bytes_max: 16 << 20,
+            backlog_bytes_max: 1 << 20,
+            audit_one_in: 16,
+        }
+    }
+}

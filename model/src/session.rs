@@ -1,0 +1,370 @@
+//! The seam between a protocol and everything else: a session is told what time it is and what
+//! arrived, and answers with effects. It owns no socket, no buffer and no clock.
+
+use crate::stamp::{self, RoomId};
+use crate::{FaultClass, Measure, PersonId, Rng, Stamp, Tick};
+use std::sync::Arc;
+
+/// A protocol: what it can do, and how to start a conversation in it.
+pub trait Protocol: Send + Sync {
+    /// What the protocol is and can do.
+    fn facts(&self) -> &'static Facts;
+
+    /// Checks the target's options once, before anybody dials. The error is advice for the user.
+    fn check(&self, options: &Options) -> Result<(), String>;
+
+    /// A new person's session. Everything that people share is behind `shared`.
+    fn session(
+        &self,
+        person: PersonId,
+        features: Features,
+        shared: &Arc<Shared>,
+    ) -> Box<dyn Session>;
+}
+
+/// What a protocol is and can do.
+#[derive(Debug)]
+pub struct Facts {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// One line for `throng protocols`.
+    pub about: &'static str,
+    /// URL schemes it can be reached by.
+    pub schemes: &'static [&'static str],
+    /// Requests it understands (besides connecting, which all do).
+    pub verbs: &'static [Measure],
+    /// What a crowd can switch on, with one line each.
+    pub features: &'static [(&'static str, &'static str)],
+    /// Options of a target of this protocol, with one line each.
+    pub options: &'static [(&'static str, &'static str)],
+    /// Whether the sender of a message receives it like everybody else in the room.
+    pub echo: bool,
+    /// What tells the sender that the target has taken a message.
+    pub ack: Ack,
+    /// Whether a join can carry a stamp that others see in its announcement.
+    pub stamped_joins: bool,
+}
+
+/// What tells the sender that the target has taken a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    /// The session reports `Done`.
+    Reply,
+    /// The sender's own copy of the message.
+    Echo,
+    /// Nothing does: the message counts as settled after a while.
+    Silence,
+}
+
+/// The features a person has, as bits in the order of [`Facts::features`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features(pub u64);
+
+impl Features {
+    /// Whether the feature at `index` of [`Facts::features`] is on.
+    pub const fn has(self, index: usize) -> bool {
+        self.0 >> index & 1 == 1
+    }
+}
+
+/// What all sessions of a run share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Where to connect.
+    pub endpoint: Endpoint,
+    /// The target's options, checked.
+    pub options: Options,
+    /// Largest frame or stanza accepted, bytes.
+    pub frame_bytes_max: usize,
+}
+
+/// Options of a target: name and value.
+pub type Options = std::collections::BTreeMap<String, String>;
+
+/// Where a target is reached, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// `ws`, `wss`, …
+    pub scheme: String,
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path and query, beginning with `/`.
+    pub path: String,
+}
+
+impl Endpoint {
+    /// Takes a URL apart; the error says what is wrong with it.
+    pub fn parse(url: &str) -> Result<Endpoint, String> {
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| {
+            format!("`{url}` is not a URL: it needs a scheme, as in ws://127.0.0.1:8080/chat")
+        })?;
+        let cut = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(cut);
+        if authority.contains('@') {
+            return Err("a URL must not carry credentials; give them as accounts".into());
+        }
+        let secure = matches!(scheme, "wss" | "https" | "xmpps");
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => {
+                let port = port.parse().map_err(|_| format!("`{port}` in `{url}` is no port"))?;
+                (host, port)
+            }
+            _ => (authority, if secure { 443 } else { 80 }),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() {
+            return Err(format!("`{url}` names no host"));
+        }
+        let path = if path.starts_with('/') { path.into() } else { format!("/{path}") };
+        Ok(Endpoint { scheme: scheme.into(), host: host.into(), port, path })
+    }
+
+    /// Whether the connection is to be encrypted.
+    pub fn is_secure(&self) -> bool {
+        matches!(self.scheme.as_str(), "wss" | "https" | "xmpps")
+    }
+
+    /// `host:port` as a `Host` header has it.
+    pub fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// Names one of a person's requests until it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u32);
+
+/// Something a person does, to be said in the protocol's own words.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// Connect if need be, and authenticate.
+    Login {
+        /// Account name.
+        name: &'a str,
+        /// Password; empty if the account has none.
+        password: &'a str,
+    },
+    /// Enter a room.
+    Join {
+        /// The room.
+        room: RoomName<'a>,
+        /// The name to be seen by.
+        nick: &'a str,
+        /// A stamp for the announcement; empty unless [`Facts::stamped_joins`].
+        status: &'a str,
+    },
+    /// Leave a room.
+    Leave {
+        /// The room.
+        room: RoomName<'a>,
+    },
+    /// Say something, stamp included.
+    Say {
+        /// The room.
+        room: RoomName<'a>,
+        /// What is said.
+        text: &'a str,
+    },
+    /// Read the newest page of a room's past.
+    History {
+        /// The room.
+        room: RoomName<'a>,
+        /// At most so many messages.
+        limit: u32,
+    },
+    /// List a room's members.
+    Members {
+        /// The room.
+        room: RoomName<'a>,
+    },
+    /// Change one's presence.
+    Presence {
+        /// What others shall see.
+        status: &'a str,
+    },
+    /// Show that one is typing.
+    Typing {
+        /// The room.
+        room: RoomName<'a>,
+    },
+    /// Mark the newest message as read.
+    Read {
+        /// The room.
+        room: RoomName<'a>,
+    },
+    /// Ask for a sign of life.
+    Ping,
+    /// Say good-bye and close the connection.
+    Disconnect,
+}
+
+/// A room, by number and name.
+#[derive(Clone, Copy, Debug)]
+pub struct RoomName<'a> {
+    /// Its number in the plan.
+    pub id: RoomId,
+    /// Its name at the target.
+    pub name: &'a str,
+}
+
+/// What a session reports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The transport is ready to speak (the upgrade was accepted).
+    Connected,
+    /// A request is over.
+    Done(Token, Outcome),
+    /// A stamped message has arrived.
+    Delivery(Stamp),
+    /// A stamped announcement has arrived.
+    Announcement(Stamp),
+    /// So many announcements in the target's own words have arrived for a room.
+    Presences(RoomId, u32),
+    /// The session asked something by itself (a feature at work), so many times.
+    Asked(Measure, u32),
+    /// Something the session asked by itself was answered.
+    Answered {
+        /// What was asked.
+        measure: Measure,
+        /// When it was asked.
+        sent: Tick,
+        /// How it went.
+        outcome: Outcome,
+    },
+}
+
+/// How a request ended.
+pub type Outcome = Result<(), Fault>;
+
+/// A failure with the words to tell it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Its class, to be counted.
+    pub class: FaultClass,
+    /// What happened and where, without secrets; shown once for each kind.
+    pub detail: String,
+}
+
+impl Fault {
+    /// A failure of that class.
+    pub fn new(class: FaultClass, detail: impl Into<String>) -> Fault {
+        Fault { class, detail: detail.into() }
+    }
+}
+
+/// What a session wants done, collected in one place that is used again for every call.
+#[derive(Debug)]
+pub struct Effects {
+    /// Bytes to send, in order.
+    pub out: Vec<u8>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// Open a connection to the shared endpoint.
+    pub dial: bool,
+    /// Close the connection once `out` is sent. With a fault, it is the target's doing.
+    pub close: Option<Result<(), Fault>>,
+    /// Call [`Session::wake`] at this time; replaces what was asked for before.
+    pub wake: Option<Tick>,
+    /// Randomness (mask keys, nonces).
+    pub rng: Rng,
+    /// Stamps of other runs are not ours to count as deliveries.
+    pub run: u32,
+    /// How many stamps of other runs were seen.
+    pub foreign: u64,
+}
+
+impl Effects {
+    /// Nothing wanted yet.
+    pub fn new(run: u32, rng: Rng) -> Effects {
+        Effects {
+            out: Vec::new(),
+            events: Vec::new(),
+            dial: false,
+            close: None,
+            wake: None,
+            rng,
+            run,
+            foreign: 0,
+        }
+    }
+
+    /// Reports every stamp in the raw bytes of a frame as a delivery: the hot path.
+    pub fn deliveries(&mut self, frame: &[u8]) {
+        for stamp in stamp::find(frame) {
+            match stamp.run == self.run {
+                true => self.events.push(Event::Delivery(stamp)),
+                false => self.foreign += 1,
+            }
+        }
+    }
+
+    /// Reports every stamp in the raw bytes of a frame as an announcement.
+    pub fn announcements(&mut self, frame: &[u8]) {
+        for stamp in stamp::find(frame) {
+            match stamp.run == self.run {
+                true => self.events.push(Event::Announcement(stamp)),
+                false => self.foreign += 1,
+            }
+        }
+    }
+
+    /// Reports that a request succeeded.
+    pub fn done(&mut self, token: Token) {
+        self.events.push(Event::Done(token, Ok(())));
+    }
+
+    /// Reports that a request failed.
+    pub fn failed(&mut self, token: Token, class: FaultClass, detail: impl Into<String>) {
+        self.events.push(Event::Done(token, Err(Fault::new(class, detail))));
+    }
+
+    /// Gives the conversation up: the target broke the rules.
+    pub fn broken(&mut self, class: FaultClass, detail: impl Into<String>) {
+        self.close = Some(Err(Fault::new(class, detail)));
+    }
+}
+
+/// One person's conversation with the target: a state machine without I/O.
+///
+/// The engine calls exactly one method at a time and carries out the effects before the next.
+/// A session never waits: needing more bytes is a return value, needing time is `wake`.
+pub trait Session: Send {
+    /// The person wants something. Must be answered by `Done(token, …)` sooner or later, except
+    /// `Say` of a protocol whose [`Ack`] is not `Reply`, and `Disconnect`.
+    fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects);
+
+    /// The transport is open (TCP, and TLS if the endpoint is secure).
+    fn opened(&mut self, now: Tick, fx: &mut Effects);
+
+    /// Bytes have arrived. Returns how many from the start are done with; the rest comes again
+    /// with more behind it. A frame that can never fit must be refused, not waited for.
+    fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize;
+
+    /// The time asked for by `wake` has come.
+    fn wake(&mut self, now: Tick, fx: &mut Effects);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_taken_apart() {
+        let parts =
+            |url| Endpoint::parse(url).map(|e| (e.authority(), e.path.clone(), e.is_secure()));
+        let ok = |authority: &str, path: &str, secure| Ok((authority.into(), path.into(), secure));
+        assert_eq!(parts("ws://127.0.0.1:8080/chat"), ok("127.0.0.1:8080", "/chat", false));
+        assert_eq!(parts("wss://chat.example"), ok("chat.example:443", "/", true));
+        assert_eq!(parts("ws://[::1]:90?x=1"), ok("[::1]:90", "/?x=1", false));
+        assert_eq!(parts("ws://[::1]/a"), ok("[::1]:80", "/a", false));
+        for bad in ["127.0.0.1:80", "ws://", "ws://h:port/", "ws://me:secret@h/"] {
+            assert!(parts(bad).is_err(), "{bad}");
+            assert!(!parts(bad).unwrap_err().contains("secret"));
+        }
+    }
+}
