@@ -8,6 +8,8 @@ mod ledger;
 mod measure;
 mod pacer;
 mod plan;
+mod probe;
+mod record;
 mod rng;
 mod session;
 pub mod stamp;
@@ -23,6 +25,8 @@ pub use pacer::Pacer;
 pub use plan::{
     Accounts, Crowd, Limits, Phase, PhaseKind, Plan, RunPhase, Secret, TargetRef, Until,
 };
+pub use probe::{HostSample, ProbeSample, ProcessSample};
+pub use record::{Edge, Record, StageTally, Tally, What};
 pub use rng::Rng;
 pub use session::{
     Ack, Effects, Endpoint, Event, Facts, Fault, Features, Options, Outcome, Protocol, Request,
