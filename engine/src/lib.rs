@@ -1,1 +1,26 @@
-//! Runs a plan on this machine: shards, sockets, TLS, timers, probes, health.
+//! Runs a plan on this machine: shards, sockets, TLS, timers, probes, health. It knows no
+//! protocol by name and prints nothing.
+
+mod accounts;
+mod board;
+pub mod clock;
+mod crew;
+pub mod limits;
+pub mod net;
+mod probe;
+pub mod run;
+mod shard;
+mod speech;
+pub mod target;
+mod timeline;
+mod wheel;
+pub mod worker;
+
+pub use accounts::AccountBook;
+pub use board::{Board, Cell};
+pub use crew::{Crew, Job, Protocols};
+pub use net::tls::Trust;
+pub use probe::{Probe, Watched};
+pub use run::{Ending, Progress, Run, Sink};
+pub use shard::{Dispatch, Order, Setup, Shard, Status};
+pub use timeline::{Conductor, Step};

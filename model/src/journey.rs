@@ -159,6 +159,13 @@ pub struct Program {
     pub gates: Vec<String>,
 }
 
+impl Program {
+    /// Whether some of its loops never end by themselves: such a journey ends with the run.
+    pub fn is_endless(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Repeat { times: None, for_ns: None, .. }))
+    }
+}
+
 /// What a mind wants next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next<'p> {

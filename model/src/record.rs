@@ -90,6 +90,8 @@ pub struct Tally {
     pub finished: u64,
     /// People whose journey ended early by a fault.
     pub gave_up: u64,
+    /// People whose journey was over before they got in.
+    pub turned_back: u64,
     /// Messages due to be said.
     pub sends_due: u64,
     /// Messages handed to a socket.
@@ -129,6 +131,7 @@ impl Tally {
         self.entered += other.entered;
         self.finished += other.finished;
         self.gave_up += other.gave_up;
+        self.turned_back += other.turned_back;
         self.sends_due += other.sends_due;
         self.sends += other.sends;
         self.sends_late += other.sends_late;

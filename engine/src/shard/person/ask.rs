@@ -1,0 +1,201 @@
+//! How a person makes requests.
+
+use super::{Link, Pending, Person};
+use crate::board::Cell;
+use crate::net::Net;
+use crate::shard::desk::{Desk, LATE_NS};
+use crate::shard::stay::Stay;
+use crate::shard::window::Kind;
+use crate::speech::speak;
+use model::{Ack, Fault, FaultClass, Measure, Request, RoomId, RoomName, Stamp, Text, Tick};
+
+impl Person {
+    /// Makes a request, and carries out what the session wants for it.
+    pub(super) fn ask<N: Net>(
+        &mut self,
+        desk: &mut Desk<N>,
+        measure: Measure,
+        room: Option<RoomId>,
+        text: Option<&Text>,
+        limit: u32,
+        intended: Tick,
+    ) {
+        let now = desk.net.now();
+        self.count_asked(desk, measure);
+        if self.link == Link::Down && measure != Measure::Login {
+            let fault = Fault::new(FaultClass::Offline, "there is no connection");
+            return self.refuse(desk, measure, &fault, now);
+        }
+        let plan = desk.setup.plan.clone();
+        let room = match room.map(|id| (id, plan.rooms.get(id as usize))) {
+            Some((id, Some(name))) => RoomName { id, name },
+            _ => RoomName { id: 0, name: "" },
+        };
+        let pending = Pending {
+            token: desk.token(),
+            measure,
+            intended,
+            sent: now,
+            deadline: Tick(now.0 + self.patience_ns(desk, measure)),
+            room: room.id,
+            number: 0,
+        };
+        match measure {
+            Measure::Login => self.login(desk, pending),
+            Measure::Join => self.join(desk, pending, room),
+            Measure::Say => self.say(desk, pending, room, text),
+            Measure::Leave => {
+                self.begin_leave(desk, room.id);
+                self.send(desk, pending, Request::Leave { room });
+            }
+            _ => match plain_request(measure, room, limit) {
+                Some(request) => self.send(desk, pending, request),
+                None => {
+                    let what = format!("a person cannot `{}`", measure.name());
+                    let fault = Fault::new(FaultClass::RequestRefused, what);
+                    return self.refuse(desk, measure, &fault, now);
+                }
+            },
+        }
+        self.apply(desk, now);
+    }
+
+    fn count_asked<N: Net>(&mut self, desk: &mut Desk<N>, measure: Measure) {
+        desk.interval.measure(measure).asked += 1;
+        if measure == Measure::Say {
+            desk.interval.counters.sends_due += 1;
+            desk.tally(self.phase).sends_due += 1;
+        }
+    }
+
+    /// A request that could not even be made.
+    fn refuse<N: Net>(&mut self, desk: &mut Desk<N>, measure: Measure, fault: &Fault, now: Tick) {
+        desk.fault(measure, fault);
+        self.mind.answered(now);
+    }
+
+    fn send<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending, request: Request<'_>) {
+        let (token, sent) = (pending.token, pending.sent);
+        self.pending.push(pending);
+        desk.gauges.waiting += 1;
+        self.session.act(sent, token, request, &mut desk.fx);
+    }
+
+    fn login<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending) {
+        if self.is_used {
+            // A conversation cannot be taken up again: the person begins a new one.
+            let setup = &desk.setup;
+            let features = desk.features(self.phase);
+            self.session = setup.protocol.session(self.id, features, &setup.shared);
+        }
+        self.is_used = true;
+        self.dialed = (pending.intended, pending.sent);
+        let (name, password) = self.account(desk);
+        self.send(desk, pending, Request::Login { name: &name, password: &password });
+    }
+
+    fn join<N: Net>(&mut self, desk: &mut Desk<N>, mut pending: Pending, room: RoomName<'_>) {
+        if let Some(at) = self.stays.iter().position(|stay| stay.room() == room.id) {
+            self.end_stay(desk, at);
+        }
+        self.stays.push(Stay::begin(&desk.setup.board, room.id, desk.is_stamped()));
+        desk.setup.board.bump(room.id, desk.setup.source, Cell::JoinsBegun);
+        let mut status = String::new();
+        if desk.is_stamped() {
+            let stamp = self.stamp(desk, Kind::Announcement, &mut pending);
+            speak(&mut status, &stamp, None, self.mind.rng());
+        }
+        let (nick, _) = self.account(desk);
+        self.send(desk, pending, Request::Join { room, nick: &nick, status: &status });
+    }
+
+    fn say<N: Net>(
+        &mut self,
+        desk: &mut Desk<N>,
+        mut pending: Pending,
+        room: RoomName<'_>,
+        text: Option<&Text>,
+    ) {
+        let stamp = self.stamp(desk, Kind::Message, &mut pending);
+        let is_late = u64::from(pending.sent.ns_since(pending.intended) > LATE_NS);
+        desk.interval.counters.sends += 1;
+        desk.interval.counters.sends_late += is_late;
+        let tally = desk.tally(self.phase);
+        tally.sends += 1;
+        tally.sends_late += is_late;
+        let facts = desk.setup.protocol.facts();
+        let is_stamped = desk.is_stamped();
+        if let Some(stay) = self.stay(room.id).filter(|_| !facts.echo) {
+            // The sender's own copy never comes: the sender has it already.
+            stay.receive(&stamp, is_stamped, false);
+        }
+        let mut said = std::mem::take(&mut desk.text);
+        speak(&mut said, &stamp, text, self.mind.rng());
+        let request = Request::Say { room, text: &said };
+        match facts.ack {
+            Ack::Silence => self.session.act(pending.sent, pending.token, request, &mut desk.fx),
+            _ => self.send(desk, pending, request),
+        }
+        desk.text = said;
+    }
+
+    /// Numbers what is about to be sent, and stamps it.
+    fn stamp<N: Net>(&self, desk: &mut Desk<N>, kind: Kind, pending: &mut Pending) -> Stamp {
+        pending.number = desk.windows.number(kind, pending.room, pending.sent);
+        Stamp {
+            run: desk.setup.run,
+            room: pending.room,
+            source: desk.setup.source,
+            number: pending.number,
+            person: self.id,
+            intended: pending.intended,
+            sent: pending.sent,
+        }
+    }
+
+    fn begin_leave<N: Net>(&mut self, desk: &mut Desk<N>, room: RoomId) {
+        desk.setup.board.bump(room, desk.setup.source, Cell::LeavesBegun);
+        let (board, is_stamped) = (desk.setup.board.clone(), desk.is_stamped());
+        if let Some(stay) = self.stay(room) {
+            stay.leaving(&board, is_stamped);
+        }
+    }
+
+    /// Settles a stay: what was owed, what came.
+    pub(super) fn end_stay<N: Net>(&mut self, desk: &mut Desk<N>, at: usize) {
+        let stay = self.stays.swap_remove(at);
+        desk.gauges.seats -= u64::from(stay.is_joined());
+        let is_stamped = desk.is_stamped();
+        stay.settle(&desk.setup.board, is_stamped, &mut desk.interval.counters);
+    }
+
+    pub(super) fn stay(&mut self, room: RoomId) -> Option<&mut Stay> {
+        self.stays.iter_mut().find(|stay| stay.room() == room)
+    }
+
+    fn account<N: Net>(&self, desk: &Desk<N>) -> (String, String) {
+        let crowd = desk.run_phase(self.phase).crowd as usize;
+        desk.setup.accounts.account(crowd, self.index)
+    }
+
+    fn patience_ns<N: Net>(&self, desk: &Desk<N>, measure: Measure) -> u64 {
+        let limits = &desk.setup.plan.limits;
+        match measure {
+            Measure::Login => limits.login_ns,
+            _ => limits.request_ns,
+        }
+    }
+}
+
+/// Requests that carry nothing but a room.
+fn plain_request(measure: Measure, room: RoomName<'_>, limit: u32) -> Option<Request<'_>> {
+    Some(match measure {
+        Measure::History => Request::History { room, limit },
+        Measure::Members => Request::Members { room },
+        Measure::Typing => Request::Typing { room },
+        Measure::Read => Request::Read { room },
+        Measure::Ping => Request::Ping,
+        Measure::Presence => Request::Presence { status: "" },
+        _ => return None,
+    })
+}

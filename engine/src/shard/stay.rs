@@ -1,0 +1,116 @@
+//! One person's stay in one room: the ledger's seat, and the announcements owed.
+
+use crate::board::{Board, Cell};
+use model::{Counters, RoomId, Seat, SourceId, Stamp};
+
+/// A stay, from the join's beginning to its settlement.
+pub(super) struct Stay {
+    /// What was owed and received. Tracks alternate between a source's messages and its
+    /// announcements if the protocol stamps joins; else there are messages only.
+    seat: Seat,
+    presences: u64,
+    /// Comings and goings of others that were done when the own join began.
+    done_at_begin: u64,
+    /// Comings and goings that had begun when the own join was done.
+    begun_at_join: u64,
+    /// Comings and goings that were done when the own leave began.
+    done_at_leave: Option<u64>,
+}
+
+impl Stay {
+    pub(super) fn begin(board: &Board, room: RoomId, is_stamped: bool) -> Stay {
+        Stay {
+            seat: Seat::joining(room, marks(board, room, is_stamped, SETTLED)),
+            presences: 0,
+            done_at_begin: done(board, room),
+            begun_at_join: 0,
+            done_at_leave: None,
+        }
+    }
+
+    pub(super) fn room(&self) -> RoomId {
+        self.seat.room()
+    }
+
+    pub(super) fn is_joined(&self) -> bool {
+        self.seat.is_joined()
+    }
+
+    pub(super) fn joined(&mut self, board: &Board, is_stamped: bool) {
+        let room = self.room();
+        self.seat.joined(marks(board, room, is_stamped, NUMBERED));
+        self.begun_at_join = begun(board, room);
+    }
+
+    pub(super) fn leaving(&mut self, board: &Board, is_stamped: bool) {
+        let room = self.room();
+        self.seat.leaving(marks(board, room, is_stamped, SETTLED));
+        self.done_at_leave.get_or_insert_with(|| done(board, room));
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        stamp: &Stamp,
+        is_stamped: bool,
+        is_announcement: bool,
+    ) -> model::Receipt {
+        let track = match is_stamped {
+            true => stamp.source * 2 + SourceId::from(is_announcement),
+            false => stamp.source,
+        };
+        self.seat.receive(track, stamp.number)
+    }
+
+    pub(super) fn presences(&mut self, count: u32) {
+        self.presences += u64::from(count);
+    }
+
+    /// Writes what the stay amounts to into `counters`.
+    pub(super) fn settle(mut self, board: &Board, is_stamped: bool, counters: &mut Counters) {
+        if !self.is_joined() {
+            return;
+        }
+        self.leaving(board, is_stamped);
+        for (track, settlement) in self.seat.settle().enumerate() {
+            match is_stamped && track % 2 == 1 {
+                false => {
+                    counters.expected += settlement.expected;
+                    counters.lost += settlement.lost;
+                }
+                true => {
+                    counters.announcements_expected += settlement.expected;
+                    counters.announcements_lost += settlement.lost;
+                }
+            }
+        }
+        // Every coming or going that began after the own join and was done before the own leave
+        // is announced for certain; whatever overlaps either may be.
+        let least = self.done_at_leave.unwrap_or(0).saturating_sub(self.begun_at_join);
+        let most = begun(board, self.room()).saturating_sub(self.done_at_begin);
+        counters.presences_expected_min += least;
+        counters.presences_expected_max += most;
+    }
+}
+
+const NUMBERED: [Cell; 2] = [Cell::Numbered, Cell::AnnouncementsNumbered];
+const SETTLED: [Cell; 2] = [Cell::Settled, Cell::AnnouncementsSettled];
+
+fn marks(
+    board: &Board,
+    room: RoomId,
+    is_stamped: bool,
+    cells: [Cell; 2],
+) -> impl Iterator<Item = u32> + '_ {
+    let kinds = if is_stamped { 2 } else { 1 };
+    (0..board.sources()).flat_map(move |source| {
+        cells.into_iter().take(kinds).map(move |cell| board.read(room, source, cell))
+    })
+}
+
+fn begun(board: &Board, room: RoomId) -> u64 {
+    board.total(room, Cell::JoinsBegun) + board.total(room, Cell::LeavesBegun)
+}
+
+fn done(board: &Board, room: RoomId) -> u64 {
+    board.total(room, Cell::JoinsDone) + board.total(room, Cell::LeavesDone)
+}

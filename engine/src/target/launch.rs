@@ -1,0 +1,426 @@
+//! Starting a target as a child process, knowing when it is ready, and stopping it.
+
+use super::spec::{Spec, fill};
+use crate::clock::Clock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How often a starting or stopping target is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Bytes of a log's end that are shown as last words.
+const LAST_WORDS_BYTES: u64 = 2_000;
+/// How many instances of a target there may be.
+const INSTANCES_MAX: usize = 64;
+/// Longest answer of a target's own figures, bytes.
+const STATS_BYTES_MAX: usize = 64 << 10;
+
+/// A target that was started.
+pub struct Running {
+    /// Where it is reached (the first instance).
+    pub url: String,
+    /// Addresses of all instances.
+    pub endpoints: Vec<SocketAddr>,
+    /// Options for its protocol.
+    pub options: BTreeMap<String, String>,
+    /// Its version, or an empty string.
+    pub version: String,
+    instances: Vec<Instance>,
+    stop_signal: libc::c_int,
+    stop_within: Duration,
+    folder: PathBuf,
+}
+
+struct Instance {
+    child: Child,
+    log: Option<PathBuf>,
+    stderr: PathBuf,
+    stats: Option<String>,
+}
+
+/// Starts a target and waits until it is ready. `throng` is this program, for targets that are
+/// part of it. The error is advice for the user.
+pub fn launch(
+    spec: &Spec,
+    knobs: &BTreeMap<String, String>,
+    throng: &Path,
+    clock: &Clock,
+) -> Result<Running, String> {
+    check_needs(spec)?;
+    let folder = make_folder()?;
+    let mut running = Running {
+        url: String::new(),
+        endpoints: Vec::new(),
+        options: BTreeMap::new(),
+        version: String::new(),
+        instances: Vec::new(),
+        stop_signal: if spec.stop.signal == "INT" { libc::SIGINT } else { libc::SIGTERM },
+        stop_within: spec.stop.within,
+        folder,
+    };
+    let mut blanks: BTreeMap<String, String> =
+        knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect();
+    blanks.insert("throng".into(), throng.display().to_string());
+    let instances: usize = fill(&spec.instances, &blanks)?.parse().unwrap_or(0);
+    if !(1..=INSTANCES_MAX).contains(&instances) {
+        return Err(format!("a target can have 1 to {INSTANCES_MAX} instances"));
+    }
+    for number in 0..instances {
+        running.start_instance(spec, number, blanks.clone(), clock)?;
+    }
+    running.version = version(spec, &blanks).unwrap_or_default();
+    Ok(running)
+}
+
+impl Running {
+    /// Its processes.
+    pub fn pids(&self) -> BTreeSet<u32> {
+        self.instances.iter().map(|instance| instance.child.id()).collect()
+    }
+
+    /// What an instance that has ended by itself had to say; `None` while all are alive.
+    pub fn died(&mut self) -> Option<String> {
+        let ended =
+            self.instances.iter_mut().find_map(|instance| match instance.child.try_wait() {
+                Ok(Some(status)) => Some((status, instance.last_words())),
+                _ => None,
+            });
+        ended.map(|(status, words)| format!("the target ended by itself ({status}).{words}"))
+    }
+
+    /// The target's own figures, summed over instances; empty if it has none.
+    pub fn stats(&self) -> BTreeMap<String, f64> {
+        let mut sums = BTreeMap::new();
+        for url in self.instances.iter().filter_map(|instance| instance.stats.as_deref()) {
+            let figures: BTreeMap<String, f64> = fetch(url)
+                .ok()
+                .and_then(|body| serde_json::from_str(&body).ok())
+                .unwrap_or_default();
+            for (name, value) in figures {
+                *sums.entry(name).or_default() += value;
+            }
+        }
+        sums
+    }
+
+    fn start_instance(
+        &mut self,
+        spec: &Spec,
+        number: usize,
+        mut blanks: BTreeMap<String, String>,
+        clock: &Clock,
+    ) -> Result<(), String> {
+        let folder = self.folder.join(number.to_string());
+        let owner = spec.user.as_deref().filter(|_| is_root()).map(find_user).transpose()?;
+        copy_files(spec, &folder, owner).map_err(|error| {
+            format!("cannot lay out the target in {}: {error}", folder.display())
+        })?;
+        blanks.insert("dir".into(), folder.display().to_string());
+        let ports = free_ports(spec.ports.len()).map_err(|e| format!("no free port: {e}"))?;
+        for (name, port) in spec.ports.iter().zip(&ports) {
+            blanks.insert(format!("port.{name}"), port.to_string());
+        }
+        let port = spec.ports.iter().position(|name| *name == spec.ready.port);
+        let port =
+            port.map(|at| ports[at]).ok_or("`ready.port` in target.yaml is no port of it")?;
+        let child = spawn(spec, &blanks, &folder, owner)?;
+        let filled =
+            |text: &Option<String>| text.as_ref().map(|text| fill(text, &blanks)).transpose();
+        let mut instance = Instance {
+            child,
+            log: filled(&spec.log)?.map(PathBuf::from),
+            stderr: folder.join("stderr.log"),
+            stats: filled(&spec.stats.as_ref().map(|stats| stats.url.clone()))?,
+        };
+        let ready = instance.wait_until_ready(port, spec.ready.within, clock);
+        self.instances.push(instance);
+        ready?;
+        self.endpoints.push(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        if number == 0 {
+            self.url = fill(&spec.url, &blanks)?;
+            let options = spec.options.iter().map(|(k, v)| Ok((k.clone(), fill(v, &blanks)?)));
+            self.options = options.collect::<Result<_, String>>()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    /// Stops all instances, kindly first, and clears up.
+    fn drop(&mut self) {
+        for instance in &self.instances {
+            // SAFETY: a signal to a child that has not been waited for: the number is still its.
+            unsafe { libc::kill(instance.child.id() as libc::pid_t, self.stop_signal) };
+        }
+        let clock = Clock::start();
+        for instance in &mut self.instances {
+            while matches!(instance.child.try_wait(), Ok(None)) {
+                if clock.now().0 > self.stop_within.as_nanos() as u64 {
+                    // It had its time; what it does not do by itself is done for it.
+                    let _ = instance.child.kill();
+                }
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
+        // A folder that cannot be removed lies in the system's temporary place.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Instance {
+    /// Waits until the child itself, not some other server, listens on the port.
+    fn wait_until_ready(
+        &mut self,
+        port: u16,
+        within: Duration,
+        clock: &Clock,
+    ) -> Result<(), String> {
+        let deadline = clock.now() + within;
+        while !is_listening(self.child.id(), port) {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!(
+                    "the target ended while starting ({status}).{}",
+                    self.last_words()
+                ));
+            }
+            if clock.now() > deadline {
+                let within = within.as_secs_f64();
+                return Err(format!(
+                    "the target did not listen on its port {port} within {within} s.{}",
+                    self.last_words()
+                ));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// The end of its log, or of what it printed.
+    fn last_words(&self) -> String {
+        let tails = [self.log.as_deref(), Some(self.stderr.as_path())].into_iter().flatten();
+        let words: Vec<String> =
+            tails.filter_map(|path| tail(path).ok()).filter(|t| !t.is_empty()).collect();
+        match words.is_empty() {
+            true => " It left no message.".into(),
+            false => format!(" Its last words:\n{}", words.join("\n")),
+        }
+    }
+}
+
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(LAST_WORDS_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(LAST_WORDS_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines =
+        text.lines().filter(|line| !line.trim().is_empty()).map(|line| format!("    {line}"));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn check_needs(spec: &Spec) -> Result<(), String> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let is_there = |command: &str| {
+        // Servers are often installed where only root looks.
+        let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+        command.contains('/') && Path::new(command).exists()
+            || folders.into_iter().any(|folder| folder.join(command).exists())
+    };
+    match spec.needs.iter().find(|need| !is_there(&need.command)) {
+        None => Ok(()),
+        Some(need) => Err(format!(
+            "`{}` is not installed. Install it with\n\n    {}\n",
+            need.command, need.install
+        )),
+    }
+}
+
+/// A fresh folder that a server under another user may enter.
+fn make_folder() -> Result<PathBuf, String> {
+    let base = std::env::temp_dir();
+    for attempt in 0..1_000u32 {
+        let folder = base.join(format!("throng-{}-{attempt}", std::process::id()));
+        match fs::create_dir(&folder) {
+            Ok(()) => {
+                let _ = fs::set_permissions(&folder, fs::Permissions::from_mode(0o755));
+                return Ok(folder);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(format!("cannot make {}: {error}", folder.display())),
+        }
+    }
+    Err(format!("cannot make a fresh folder in {}", base.display()))
+}
+
+fn copy_files(spec: &Spec, folder: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+    fs::create_dir(folder)?;
+    for name in &spec.files {
+        let copy = folder.join(name);
+        fs::copy(spec.folder.join(name), &copy)?;
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o644))?;
+    }
+    match owner {
+        None => Ok(()),
+        Some((uid, gid)) => std::os::unix::fs::chown(folder, Some(uid), Some(gid)),
+    }
+}
+
+fn spawn(
+    spec: &Spec,
+    blanks: &BTreeMap<String, String>,
+    folder: &Path,
+    owner: Option<(u32, u32)>,
+) -> Result<Child, String> {
+    let words: Vec<String> =
+        spec.command.iter().map(|word| fill(word, blanks)).collect::<Result<_, _>>()?;
+    let (program, arguments) = words.split_first().ok_or("`command` in target.yaml is empty")?;
+    let output = File::create(folder.join("stderr.log")).map_err(|error| error.to_string())?;
+    let errors = output.try_clone().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(output).stderr(errors);
+    for (name, value) in &spec.env {
+        command.env(name, fill(value, blanks)?);
+    }
+    if let Some((uid, gid)) = owner {
+        command.uid(uid).gid(gid);
+    }
+    // SAFETY: prctl only asks the kernel to end the child with its parent; it allocates nothing.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    command.spawn().map_err(|error| format!("cannot start `{program}`: {error}"))
+}
+
+fn is_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// User and group number of a user of this machine.
+fn find_user(name: &str) -> Result<(u32, u32), String> {
+    let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let fields = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let number = |field: Option<&&str>| field.and_then(|field| field.parse().ok());
+    fields
+        .into_iter()
+        .find(|fields| fields.first() == Some(&name))
+        .and_then(|fields| Some((number(fields.get(2))?, number(fields.get(3))?)))
+        .ok_or_else(|| {
+            format!("there is no user `{name}` on this machine for the target to run as")
+        })
+}
+
+/// Ports that are free now: all bound at once, so that they differ, and released together.
+fn free_ports(count: usize) -> io::Result<Vec<u16>> {
+    let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let listeners: Vec<TcpListener> = (0..count).map(bind).collect::<Result<_, _>>()?;
+    listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+}
+
+/// Whether that very process listens on the port: its descriptors against the kernel's table.
+fn is_listening(pid: u32, port: u16) -> bool {
+    const LISTEN: &str = "0A";
+    let table =
+        |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+    let suffix = format!(":{port:04X}");
+    let inodes: BTreeSet<String> = [table("tcp"), table("tcp6")]
+        .iter()
+        .flat_map(|table| table.lines().skip(1))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|f| f.len() > 9 && f[1].ends_with(&suffix) && f[3] == LISTEN)
+        .map(|fields| format!("socket:[{}]", fields[9]))
+        .collect();
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.any(|link| link.to_str().is_some_and(|link| inodes.contains(link)))
+}
+
+fn version(spec: &Spec, blanks: &BTreeMap<String, String>) -> Option<String> {
+    let version = spec.version.as_ref()?;
+    let words: Vec<String> =
+        version.command.iter().filter_map(|word| fill(word, blanks).ok()).collect();
+    let (program, arguments) = words.split_first()?;
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let before = version.pattern.split('(').next().unwrap_or("").trim();
+    let line = text.lines().find_map(|line| Some(line.split_once(before)?.1.trim()))?;
+    line.split_whitespace().next().map(str::to_owned)
+}
+
+/// The body of a plain HTTP answer from loopback.
+fn fetch(url: &str) -> io::Result<String> {
+    let rest = url.strip_prefix("http://").ok_or_else(|| io::Error::other("not http"))?;
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let patience = Some(Duration::from_secs(2));
+    let mut stream = TcpStream::connect(authority)?;
+    stream.set_read_timeout(patience)?;
+    stream.set_write_timeout(patience)?;
+    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {authority}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.take(STATS_BYTES_MAX as u64).read_to_end(&mut answer)?;
+    let text = String::from_utf8_lossy(&answer);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    match head.split_whitespace().nth(1) {
+        Some("200") => Ok(body.to_owned()),
+        status => Err(io::Error::other(format!("{url} answered {}", status.unwrap_or("nothing")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(command: &str) -> Spec {
+        let text = format!(
+            "about: a test\nprotocol: none\nports: [p]\ncommand: [{command}]\n\
+             ready: {{port: p, within: 300ms}}\nurl: \"ws://127.0.0.1:{{port.p}}/\"\n"
+        );
+        Spec::parse(&text, "test").unwrap()
+    }
+
+    fn try_launch(spec: &Spec) -> String {
+        match launch(spec, &BTreeMap::new(), Path::new("throng"), &Clock::start()) {
+            Ok(_) => "started".into(),
+            Err(why) => why,
+        }
+    }
+
+    #[test]
+    fn what_does_not_start_says_why() {
+        let missing = "about: x\nprotocol: p\nneeds: [{command: no-such-server, install: apt-get install it}]\n\
+                       ports: [p]\ncommand: [no-such-server]\nready: {port: p, within: 1s}\nurl: u\n";
+        let missing = try_launch(&Spec::parse(missing, "t").unwrap());
+        assert!(
+            missing.contains("not installed") && missing.contains("apt-get install it"),
+            "{missing}"
+        );
+        let quits = try_launch(&spec("sh, -c, \"echo out of luck; exit 3\""));
+        assert!(quits.contains("ended while starting") && quits.contains("out of luck"), "{quits}");
+        let silent = try_launch(&spec("sleep, \"30\""));
+        assert!(silent.contains("did not listen"), "{silent}");
+    }
+
+    #[test]
+    fn a_port_counts_only_for_the_process_that_listens() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(is_listening(std::process::id(), port));
+        assert!(!is_listening(1, port));
+    }
+
+    #[test]
+    fn free_ports_differ() {
+        let ports = free_ports(5).unwrap();
+        assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), 5);
+    }
+}

@@ -1,0 +1,168 @@
+//! Worker processes: one process may hold only so many descriptors, so a large crowd is spread
+//! over several processes of this same binary, which speak to their parent through pipes.
+
+use crate::board::Board;
+use crate::crew::{Crew, Job, Protocols};
+use crate::limits;
+use crate::shard::{Dispatch, Order};
+use model::SourceId;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+
+/// Largest message between a worker and its parent, bytes.
+const MESSAGE_BYTES_MAX: u32 = 256 << 20;
+
+/// What the parent tells a worker first.
+#[derive(Serialize, Deserialize)]
+struct Assignment {
+    job: Job,
+    sources: Range<SourceId>,
+    rooms: u32,
+}
+
+/// A worker process, as its parent sees it.
+pub struct Worker {
+    child: Child,
+    orders: BufWriter<ChildStdin>,
+}
+
+impl Worker {
+    /// Starts a worker of the program `exe` (whose `worker` subcommand calls [`serve`]).
+    pub fn start(
+        exe: &Path,
+        job: &Job,
+        sources: Range<SourceId>,
+        dispatches: Sender<Dispatch>,
+    ) -> io::Result<Worker> {
+        let mut child =
+            Command::new(exe).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both were piped");
+        };
+        let mut orders = BufWriter::new(stdin);
+        let rooms = job.plan.rooms.len() as u32;
+        let mine = sources.clone();
+        write(&mut orders, &Assignment { job: job.clone(), sources, rooms })?;
+        std::thread::Builder::new().name("worker-reader".into()).spawn(move || {
+            let mut stdout = BufReader::new(stdout);
+            while let Ok(Some(dispatch)) = read(&mut stdout) {
+                let _ = dispatches.send(dispatch);
+            }
+            // However a worker ends, its shards have ended with it.
+            for source in mine {
+                let _ = dispatches.send(Dispatch::Ended { source });
+            }
+        })?;
+        Ok(Worker { child, orders })
+    }
+
+    /// The worker's process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells the worker's shards.
+    pub fn order(&mut self, order: &Order) {
+        // A worker that is gone is noticed by its missing intervals.
+        let _ = write(&mut self.orders, order);
+    }
+
+    /// Waits until the worker has ended.
+    pub fn join(self) {
+        let Worker { mut child, orders } = self;
+        drop(orders);
+        let _ = child.wait();
+    }
+}
+
+/// The whole life of a worker process. The error is for the parent's terminal.
+pub fn serve(protocols: Protocols) -> Result<(), String> {
+    limits::raise_descriptors();
+    let mut stdin = BufReader::new(io::stdin());
+    let assignment: Option<Assignment> = read(&mut stdin).map_err(|error| error.to_string())?;
+    let Some(Assignment { job, sources, rooms }) = assignment else {
+        return Err("`throng worker` is started by throng itself".into());
+    };
+    let board = Board::open(&job.board, rooms as usize, job.sources.into())
+        .map_err(|error| format!("worker: the board: {error}"))?;
+    let (dispatches, inbox) = channel();
+    let crew = job.start(board, sources, protocols, &dispatches)?;
+    drop(dispatches);
+    let reader = std::thread::spawn(move || obey(&mut stdin, &crew));
+    let mut stdout = BufWriter::new(io::stdout());
+    for dispatch in inbox {
+        if write(&mut stdout, &dispatch).is_err() {
+            break;
+        }
+    }
+    // The reader ends with the parent's end of the pipe, which may outlive this process.
+    drop(reader);
+    Ok(())
+}
+
+/// Passes the parent's orders on; a parent that is gone means stop.
+fn obey(stdin: &mut impl Read, crew: &Crew) {
+    while let Ok(Some(order)) = read::<Order>(stdin) {
+        crew.order(&order);
+    }
+    crew.order(&Order::Stop);
+}
+
+fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let bytes = postcard::to_stdvec(message).map_err(io::Error::other)?;
+    out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+    out.write_all(&bytes)?;
+    out.flush()
+}
+
+/// The next message; `None` at the end.
+fn read<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<Option<T>> {
+    let mut size = [0; 4];
+    match input.read_exact(&mut size) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        result => result?,
+    }
+    let size = u32::from_le_bytes(size);
+    if size > MESSAGE_BYTES_MAX {
+        return Err(io::Error::other("a message between processes is too large"));
+    }
+    let mut bytes = vec![0; size as usize];
+    input.read_exact(&mut bytes)?;
+    postcard::from_bytes(&bytes).map(Some).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Interval, Measure, Tick};
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut interval = Interval::new(7);
+        interval.measure(Measure::Join).latency.record(5_000_000);
+        let sent = [
+            Dispatch::Interval(Box::new(interval)),
+            Dispatch::Status(Box::default()),
+            Dispatch::Ended { source: 3 },
+        ];
+        let mut pipe = Vec::new();
+        sent.iter().for_each(|dispatch| write(&mut pipe, dispatch).unwrap());
+        write(&mut pipe, &Order::Begin { phase: 1, at: Tick(5) }).unwrap();
+        let mut pipe = pipe.as_slice();
+        for dispatch in sent {
+            assert_eq!(read::<Dispatch>(&mut pipe).unwrap(), Some(dispatch));
+        }
+        assert_eq!(read::<Order>(&mut pipe).unwrap(), Some(Order::Begin { phase: 1, at: Tick(5) }));
+        assert_eq!(read::<Order>(&mut pipe).unwrap(), None);
+    }
+
+    #[test]
+    fn a_broken_pipe_is_an_error() {
+        assert!(read::<Order>(&mut [9, 0, 0, 0, 1].as_slice()).is_err());
+        assert!(read::<Order>(&mut [255, 255, 255, 255].as_slice()).is_err());
+    }
+}
