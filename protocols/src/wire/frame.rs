@@ -419,5 +419,6 @@ impl Assembler {
 }
 
 #[cfg(test)]
+#[allow(clippy::type_complexity)] // the rows of a table explain its type
 #[path = "frame_tests.rs"]
 mod tests;

@@ -375,5 +375,6 @@ fn push(out: &mut Vec<u8>, parts: &[&str]) {
 }
 
 #[cfg(test)]
+#[allow(clippy::type_complexity)] // the rows of a table explain its type
 #[path = "http_tests.rs"]
 mod tests;
