@@ -124,11 +124,6 @@ impl Announced {
         }
         (bytes, ends[index])
     }
-
-    /// Arrivals and departures in all groups.
-    pub(crate) fn events(&self) -> usize {
-        self.groups.iter().map(Group::events).sum()
-    }
 }
 
 /// One room.
