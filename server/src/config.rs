@@ -29,7 +29,7 @@ pub const ROOMS_MAX: usize = 10_000;
 pub const ACCOUNTS_MAX: usize = 1_000_000;
 /// Messages in one answer.
 pub const PAGE_MESSAGES_MAX: usize = 1_000;
-/// Text kept as history by all rooms together, in bytes; beyond it a room forgets its oldest.
+/// Memory for the history of all rooms together, in bytes; beyond it a room forgets its oldest.
 pub const HISTORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Unsent answers of one connection, in bytes; beyond it the connection is a slow consumer.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -57,7 +57,7 @@ pub(crate) struct Core {
     pub(crate) queue: Vec<u32>,
     /// Connections to close at the end of the turn.
     pub(crate) doomed: Vec<u32>,
-    /// Bytes of text that rooms remember.
+    /// Bytes of what rooms remember.
     pub(crate) history_bytes: usize,
     pub(crate) scratch: Vec<u8>,
     serial: u64,

@@ -10,8 +10,10 @@ pub struct Counters {
     pub connections: u64,
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections refused because the server was full or out of descriptors.
+    /// Connections refused because the server was full.
     pub refused: u64,
+    /// Attempts to accept that failed, mostly for want of descriptors; they are repeated.
+    pub accept_errors: u64,
     /// People in rooms now, once for each room (gauge).
     pub members: u64,
     /// Rooms known (gauge).
@@ -64,13 +66,14 @@ impl Counters {
         text
     }
 
-    fn rows(&self) -> [(&'static str, &'static str, u64); 17] {
+    fn rows(&self) -> [(&'static str, &'static str, u64); 18] {
         [
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
             ("rooms", "gauge", self.rooms),
             ("accepted_total", "counter", self.accepted),
             ("refused_total", "counter", self.refused),
+            ("accept_errors_total", "counter", self.accept_errors),
             ("logins_total", "counter", self.logins),
             ("joins_total", "counter", self.joins),
             ("messages_total", "counter", self.messages),

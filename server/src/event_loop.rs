@@ -305,7 +305,7 @@ impl EventLoop {
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                 Err(_) => {
                     // Out of descriptors or memory: what waits in the backlog is tried again.
-                    self.core.counters.refused += 1;
+                    self.core.counters.accept_errors += 1;
                     self.accept_at_us = Some(now.us + ACCEPT_REST.as_micros() as u64);
                     return;
                 }
@@ -323,8 +323,8 @@ impl EventLoop {
         let _ = stream.shutdown(Shutdown::Write);
     }
 
-    /// Reads what has arrived. A read that does not fill the buffer has emptied the socket, so it is
-    /// the last one, unless the peer has `ended`: its end is told by one more read.
+    /// Reads what has arrived. A read that does not fill the buffer has emptied the socket, so it
+    /// is the last one, unless the peer has `ended`: its end is told by one more read.
     fn read(&mut self, id: usize, ended: bool, now: Now) {
         for _ in 0..READS_PER_TURN_MAX {
             let Some(stream) = self.sockets.stream(id) else { return };

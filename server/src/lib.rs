@@ -2,12 +2,12 @@
 //!
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
-//! - `request`: what each request does; `fanout`: sending; `faulty` and [`fault`]: faults on purpose
+//! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
 //! - `room`, `log`, `conn`, `auth`, `pages`: the parts of the state
 //! - `event_loop`: sockets and the only clock; `sys`: two system calls
 //!
-//! A message is encoded once per encoding into its room's log; a member is a cursor into it and gets
-//! one write a flush. There is no queue and no task per receiver.
+//! A message is encoded once per encoding into its room's log; a member is a cursor into it and
+//! gets one write a flush. There is no queue and no task per receiver.
 mod auth;
 pub mod config;
 mod conn;

@@ -208,7 +208,7 @@ impl Core {
         let Some(at) = conn.rooms.iter().position(|place| place.room == number) else { return };
         let index = conn.rooms.swap_remove(at).index as usize;
         let room = &mut self.rooms[number as usize];
-        // A connection is in the lane of its encoding; after goodbye the phase no longer says which.
+        // The lane of its encoding; looked for, as the phase no longer tells it after a goodbye.
         let Some(lane) = room
             .lanes
             .iter_mut()
@@ -271,11 +271,11 @@ impl Core {
             return;
         }
         let past = &mut self.rooms[room as usize].past;
-        self.history_bytes += stored.text.len();
+        self.history_bytes += stored.bytes();
         past.push_back(stored);
         while past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
             let Some(oldest) = past.pop_front() else { break };
-            self.history_bytes -= oldest.text.len();
+            self.history_bytes -= oldest.bytes();
         }
     }
 

@@ -39,6 +39,11 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    /// Memory it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Stored>() + self.text.len()
+    }
+
     pub(crate) fn message(&self) -> Message<'_> {
         Message {
             number: self.number,
