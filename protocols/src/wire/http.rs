@@ -1,0 +1,380 @@
+//! The HTTP/1.1 upgrade to WebSocket (RFC 6455 section 4), both ends, and small plain answers.
+//!
+//! Everything works on a byte slice: too few bytes are a value (`None`), never an error.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Longest head (request or status line with all header fields) that is read, in bytes.
+pub const HEAD_BYTES_MAX: usize = 8 * 1024;
+/// Most header fields in one head.
+pub const HEADERS_MAX: usize = 64;
+/// How much of a refusal's body is kept for the report, in bytes.
+pub const BODY_EXCERPT_BYTES_MAX: usize = 200;
+
+/// RFC 6455 section 1.3.
+const ACCEPT_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// What went wrong in an upgrade, as a client sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HttpError {
+    /// The head is longer than [`HEAD_BYTES_MAX`] or has more than [`HEADERS_MAX`] fields.
+    HeadTooLong,
+    /// The bytes are not HTTP/1.1.
+    Malformed(&'static str),
+    /// The server answered with another status than 101.
+    Refused {
+        /// The status code.
+        status: u16,
+        /// What had arrived of the body, at most [`BODY_EXCERPT_BYTES_MAX`] bytes of it.
+        body: String,
+    },
+    /// 101, but without `Upgrade: websocket` and `Connection: Upgrade`.
+    NotWebSocket,
+    /// `Sec-WebSocket-Accept` is missing or does not belong to our key.
+    WrongAccept,
+    /// The server chose a subprotocol we did not offer.
+    WrongProtocol(String),
+    /// The server switched on an extension; we offered none.
+    UnwantedExtension,
+    /// A path, host or header we were told to send would break the request apart.
+    BadRequestPart(&'static str),
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HttpError::HeadTooLong => write!(f, "HTTP head above {HEAD_BYTES_MAX} bytes"),
+            HttpError::Malformed(why) => write!(f, "not HTTP/1.1: {why}"),
+            HttpError::Refused { status, body } if body.is_empty() => {
+                write!(f, "upgrade refused with HTTP status {status}")
+            }
+            HttpError::Refused { status, body } => {
+                write!(f, "upgrade refused with HTTP status {status}: {body}")
+            }
+            HttpError::NotWebSocket => write!(f, "HTTP 101 without an upgrade to websocket"),
+            HttpError::WrongAccept => write!(f, "wrong or missing Sec-WebSocket-Accept"),
+            HttpError::WrongProtocol(name) => {
+                write!(f, "the server chose the subprotocol {name:?}, which was not offered")
+            }
+            HttpError::UnwantedExtension => {
+                write!(f, "the server switched on a WebSocket extension that was not offered")
+            }
+            HttpError::BadRequestPart(what) => {
+                write!(f, "{what} holds a space, a line break or a control character")
+            }
+        }
+    }
+}
+
+impl std::error::Error for HttpError {}
+
+/// The client's request for an upgrade.
+#[derive(Debug, Clone, Copy)]
+pub struct UpgradeRequest<'a> {
+    /// Path and query, e.g. `/ws?v=1`.
+    pub path: &'a str,
+    /// Host and, unless it is the default, port.
+    pub host: &'a str,
+    /// Further header fields, e.g. `("Origin", "http://localhost")`.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// Subprotocols in order of preference.
+    pub protocols: &'a [&'a str],
+    /// 16 random bytes (RFC 6455 section 4.1), chosen by the caller.
+    pub key: [u8; 16],
+}
+
+impl UpgradeRequest<'_> {
+    /// Appends the request to `out`; nothing is appended when a part is not fit to be sent.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), HttpError> {
+        check_part("the path", self.path, false)?;
+        check_part("the host", self.host, false)?;
+        for protocol in self.protocols {
+            check_part("a subprotocol", protocol, false)?;
+        }
+        for (name, value) in self.headers {
+            check_part("a header name", name, false)?;
+            check_part("a header value", value, true)?;
+        }
+        let key = STANDARD.encode(self.key);
+        push(out, &["GET ", self.path, " HTTP/1.1\r\nHost: ", self.host, "\r\n"]);
+        push(out, &["Upgrade: websocket\r\nConnection: Upgrade\r\n"]);
+        push(out, &["Sec-WebSocket-Key: ", &key, "\r\nSec-WebSocket-Version: 13\r\n"]);
+        if !self.protocols.is_empty() {
+            push(out, &["Sec-WebSocket-Protocol: ", &self.protocols.join(", "), "\r\n"]);
+        }
+        for (name, value) in self.headers {
+            push(out, &[name, ": ", value, "\r\n"]);
+        }
+        push(out, &["\r\n"]);
+        Ok(())
+    }
+
+    /// Reads the server's answer to this request: `None` while bytes are missing.
+    pub fn read_response<'b>(&self, buf: &'b [u8]) -> Result<Option<Accepted<'b>>, HttpError> {
+        read_response(buf, self.key, self.protocols)
+    }
+}
+
+/// A successful upgrade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted<'a> {
+    /// Bytes the head took; frames may follow at once.
+    pub consumed: usize,
+    /// The subprotocol the server chose.
+    pub protocol: Option<&'a str>,
+}
+
+/// Reads the answer to an upgrade request made with `key`: `None` while bytes are missing.
+pub fn read_response<'b>(
+    buf: &'b [u8],
+    key: [u8; 16],
+    offered: &[&str],
+) -> Result<Option<Accepted<'b>>, HttpError> {
+    let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut response = httparse::Response::new(&mut fields);
+    let Some(consumed) = finish_head(buf, response.parse(head_of(buf)))? else { return Ok(None) };
+    let status = response.code.unwrap_or(0);
+    let headers = &*response.headers;
+    if status != 101 {
+        let body = &buf[consumed..buf.len().min(consumed + BODY_EXCERPT_BYTES_MAX)];
+        return Err(HttpError::Refused { status, body: excerpt(body) });
+    }
+    if !has_token(headers, "upgrade", "websocket") || !has_token(headers, "connection", "upgrade") {
+        return Err(HttpError::NotWebSocket);
+    }
+    let expected = accept_value(STANDARD.encode(key).as_bytes());
+    if field(headers, "sec-websocket-accept") != Some(expected.as_str()) {
+        return Err(HttpError::WrongAccept);
+    }
+    if field(headers, "sec-websocket-extensions").is_some_and(|value| !value.is_empty()) {
+        return Err(HttpError::UnwantedExtension);
+    }
+    let protocol = field(headers, "sec-websocket-protocol");
+    match protocol {
+        Some(name) if !offered.contains(&name) => {
+            Err(HttpError::WrongProtocol(excerpt(name.as_bytes())))
+        }
+        _ => Ok(Some(Accepted { consumed, protocol })),
+    }
+}
+
+/// The value of `Sec-WebSocket-Accept` for the base64 text of a key (RFC 6455 section 4.2.2).
+pub fn accept_value(key_base64: &[u8]) -> String {
+    let mut sha = sha1_smol::Sha1::new();
+    sha.update(key_base64);
+    sha.update(ACCEPT_SUFFIX);
+    STANDARD.encode(sha.digest().bytes())
+}
+
+/// Why a server turns a request down; each has one status code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// 400: not HTTP/1.1, or a WebSocket handshake with a part missing.
+    BadRequest(&'static str),
+    /// 404: no such path.
+    NotFound,
+    /// 405: another method than GET.
+    MethodNotAllowed,
+    /// 426: this path speaks WebSocket version 13 only.
+    UpgradeRequired,
+    /// 431: the head is too long.
+    HeadTooLong,
+    /// 503: full.
+    Unavailable,
+}
+
+impl Refusal {
+    /// The status code.
+    pub fn status(self) -> u16 {
+        match self {
+            Refusal::BadRequest(_) => 400,
+            Refusal::NotFound => 404,
+            Refusal::MethodNotAllowed => 405,
+            Refusal::UpgradeRequired => 426,
+            Refusal::HeadTooLong => 431,
+            Refusal::Unavailable => 503,
+        }
+    }
+
+    /// Appends the whole answer; the connection is to be closed after it.
+    pub fn write(self, out: &mut Vec<u8>) {
+        let headers: &[(&str, &str)] = match self {
+            Refusal::MethodNotAllowed => &[("Allow", "GET")],
+            Refusal::UpgradeRequired => {
+                &[("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")]
+            }
+            Refusal::Unavailable => &[("Retry-After", "1")],
+            _ => &[],
+        };
+        let detail = if let Refusal::BadRequest(why) = self { why } else { reason(self.status()) };
+        let body = format!("{detail}\n");
+        write_response(out, self.status(), headers, "text/plain; charset=utf-8", body.as_bytes());
+    }
+}
+
+/// A request as a server reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestHead<'a> {
+    /// Bytes the head took.
+    pub consumed: usize,
+    /// Path without the query.
+    pub path: &'a str,
+    /// The handshake, when the client asks for an upgrade to WebSocket.
+    pub upgrade: Option<Handshake<'a>>,
+}
+
+/// The client's part of a WebSocket handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshake<'a> {
+    key_base64: &'a str,
+    protocols: Option<&'a str>,
+}
+
+impl<'a> Handshake<'a> {
+    /// The subprotocols the client offers, in its order of preference.
+    pub fn protocols(&self) -> impl Iterator<Item = &'a str> {
+        self.protocols.unwrap_or("").split(',').map(str::trim).filter(|name| !name.is_empty())
+    }
+
+    /// Appends the 101 answer.
+    pub fn accept(&self, out: &mut Vec<u8>, protocol: Option<&str>) {
+        let accept = accept_value(self.key_base64.as_bytes());
+        push(out, &["HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"]);
+        push(out, &["Connection: Upgrade\r\nSec-WebSocket-Accept: ", &accept, "\r\n"]);
+        if let Some(name) = protocol {
+            push(out, &["Sec-WebSocket-Protocol: ", name, "\r\n"]);
+        }
+        push(out, &["\r\n"]);
+    }
+}
+
+/// Reads a client's request: `None` while bytes are missing.
+pub fn read_request(buf: &[u8]) -> Result<Option<RequestHead<'_>>, Refusal> {
+    let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut fields);
+    let parsed = finish_head(buf, request.parse(head_of(buf))).map_err(|error| match error {
+        HttpError::Malformed(why) => Refusal::BadRequest(why),
+        _ => Refusal::HeadTooLong,
+    })?;
+    let Some(consumed) = parsed else { return Ok(None) };
+    if request.method != Some("GET") {
+        return Err(Refusal::MethodNotAllowed);
+    }
+    let target = request.path.unwrap_or("/");
+    let path = target.split_once('?').map_or(target, |(path, _)| path);
+    let upgrade = read_handshake(request.headers)?;
+    Ok(Some(RequestHead { consumed, path, upgrade }))
+}
+
+fn read_handshake<'a>(headers: &[httparse::Header<'a>]) -> Result<Option<Handshake<'a>>, Refusal> {
+    if !has_token(headers, "upgrade", "websocket") || !has_token(headers, "connection", "upgrade") {
+        return Ok(None);
+    }
+    if field(headers, "sec-websocket-version") != Some("13") {
+        return Err(Refusal::UpgradeRequired);
+    }
+    let key = field(headers, "sec-websocket-key").unwrap_or("");
+    if STANDARD.decode(key).map(|bytes| bytes.len()) != Ok(16) {
+        return Err(Refusal::BadRequest("Sec-WebSocket-Key is not 16 bytes of base64"));
+    }
+    let protocols = field(headers, "sec-websocket-protocol");
+    Ok(Some(Handshake { key_base64: key, protocols }))
+}
+
+/// Appends a whole answer with a body; the connection is to be closed after it.
+pub fn write_response(
+    out: &mut Vec<u8>,
+    status: u16,
+    headers: &[(&str, &str)],
+    content_type: &str,
+    body: &[u8],
+) {
+    push(out, &["HTTP/1.1 ", &status.to_string(), " ", reason(status), "\r\n"]);
+    for (name, value) in headers {
+        push(out, &[name, ": ", value, "\r\n"]);
+    }
+    push(out, &["Content-Type: ", content_type, "\r\nContent-Length: "]);
+    push(out, &[&body.len().to_string(), "\r\nConnection: close\r\n\r\n"]);
+    out.extend_from_slice(body);
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        426 => "Upgrade Required",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "Unknown",
+    }
+}
+
+/// The part of the buffer in which a head must end.
+fn head_of(buf: &[u8]) -> &[u8] {
+    &buf[..buf.len().min(HEAD_BYTES_MAX)]
+}
+
+fn finish_head(buf: &[u8], parsed: httparse::Result<usize>) -> Result<Option<usize>, HttpError> {
+    match parsed {
+        Ok(httparse::Status::Complete(consumed)) => Ok(Some(consumed)),
+        Ok(httparse::Status::Partial) if buf.len() >= HEAD_BYTES_MAX => Err(HttpError::HeadTooLong),
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(httparse::Error::TooManyHeaders) => Err(HttpError::HeadTooLong),
+        Err(error) => Err(HttpError::Malformed(malformed(error))),
+    }
+}
+
+fn malformed(error: httparse::Error) -> &'static str {
+    match error {
+        httparse::Error::HeaderName => "bad header name",
+        httparse::Error::HeaderValue => "bad header value",
+        httparse::Error::NewLine => "bad line ending",
+        httparse::Error::Status => "bad status line",
+        httparse::Error::Token => "bad request line",
+        httparse::Error::Version => "bad HTTP version",
+        httparse::Error::TooManyHeaders => "too many headers",
+    }
+}
+
+fn field<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+    std::str::from_utf8(found.value).ok().map(str::trim)
+}
+
+/// Whether a comma-separated field holds `token`, in any of its occurrences.
+fn has_token(headers: &[httparse::Header<'_>], name: &str, token: &str) -> bool {
+    headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case(name))
+        .filter_map(|header| std::str::from_utf8(header.value).ok())
+        .flat_map(|value| value.split(','))
+        .any(|item| item.trim().eq_ignore_ascii_case(token))
+}
+
+fn check_part(what: &'static str, text: &str, spaces: bool) -> Result<(), HttpError> {
+    let fits = |byte: u8| byte > b' ' && byte != 0x7f || spaces && (byte == b' ' || byte == b'\t');
+    if text.bytes().all(fits) { Ok(()) } else { Err(HttpError::BadRequestPart(what)) }
+}
+
+/// Foreign bytes as one printable line.
+fn excerpt(bytes: &[u8]) -> String {
+    let bytes = &bytes[..bytes.len().min(BODY_EXCERPT_BYTES_MAX)];
+    let text = String::from_utf8_lossy(bytes);
+    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn push(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::type_complexity)] // the rows of a table explain its type
+#[path = "http_tests.rs"]
+mod tests;

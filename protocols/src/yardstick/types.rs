@@ -1,0 +1,232 @@
+//! The messages of `yardstick.proto`, once, for both encodings.
+//!
+//! `message!` makes a struct: `number "jsonName" field: Type`. `choice!` makes the `oneof` of a
+//! message, whose fields stand beside those of the message. Field meanings: see `yardstick.proto`.
+
+use serde::de::MapAccess;
+
+use super::field::{Field, Fields, Millis, Text, choice, message};
+use super::{DecodeError, json, proto};
+
+message! {
+    /// From the client; gets exactly one [`Answer`] with the same id.
+    Request<'a> {
+        1 "id" id: u32,
+        oneof what: RequestWhat<'a>,
+    }
+}
+
+choice! {
+    /// What a client wants.
+    RequestWhat<'a> {
+        2 "login" Login(Login<'a>),
+        3 "join" Join(Join<'a>),
+        4 "leave" Leave(Leave<'a>),
+        5 "say" Say(Say<'a>),
+        6 "history" History(GetHistory<'a>),
+        7 "members" Members(GetMembers<'a>),
+        8 "typing" Typing(Typing<'a>),
+        9 "read" Read(Read<'a>),
+        10 "ping" Ping(Ping),
+    }
+}
+
+message! {
+    /// Name and password, or a token.
+    Login<'a> {
+        1 "name" name: Text<'a>,
+        2 "password" password: Text<'a>,
+        3 "token" token: Text<'a>,
+    }
+}
+
+message! {
+    /// Enter a room.
+    Join<'a> {
+        1 "room" room: Text<'a>,
+        2 "status" status: Text<'a>,
+        3 "history" history: u32,
+        4 "members" members: bool,
+    }
+}
+
+message! {
+    /// Leave a room.
+    Leave<'a> {
+        1 "room" room: Text<'a>,
+    }
+}
+
+message! {
+    /// Say something to everybody in a room.
+    Say<'a> {
+        1 "room" room: Text<'a>,
+        2 "text" text: Text<'a>,
+    }
+}
+
+message! {
+    /// Ask for a page of the past.
+    GetHistory<'a> {
+        1 "room" room: Text<'a>,
+        2 "before" before: u32,
+        3 "limit" limit: u32,
+    }
+}
+
+message! {
+    /// Ask who is in a room.
+    GetMembers<'a> {
+        1 "room" room: Text<'a>,
+    }
+}
+
+message! {
+    /// Somebody is typing.
+    Typing<'a> {
+        1 "room" room: Text<'a>,
+        2 "name" name: Text<'a>,
+    }
+}
+
+message! {
+    /// Somebody has read up to a message.
+    Read<'a> {
+        1 "room" room: Text<'a>,
+        2 "number" number: u32,
+        3 "name" name: Text<'a>,
+    }
+}
+
+message! {
+    /// Are you there?
+    Ping {}
+}
+
+message! {
+    /// From the server.
+    Frame<'a> {
+        oneof what: FrameWhat<'a>,
+    }
+}
+
+choice! {
+    /// What a server tells.
+    FrameWhat<'a> {
+        1 "message" Message(Message<'a>),
+        2 "presence" Presence(Presence<'a>),
+        3 "answer" Answer(Answer<'a>),
+        4 "typing" Typing(Typing<'a>),
+        5 "read" Read(Read<'a>),
+    }
+}
+
+message! {
+    /// Something somebody said; `at_ms` is Unix milliseconds.
+    Message<'a> {
+        1 "room" room: Text<'a>,
+        2 "number" number: u32,
+        3 "sender" sender: Text<'a>,
+        4 "text" text: Text<'a>,
+        5 "atMs" at_ms: Millis,
+    }
+}
+
+message! {
+    /// Who left, then who joined.
+    Presence<'a> {
+        1 "room" room: Text<'a>,
+        2 "joined" joined: Vec<Person<'a>>,
+        3 "left" left: Vec<Text<'a>>,
+    }
+}
+
+message! {
+    /// Somebody in a room.
+    Person<'a> {
+        1 "name" name: Text<'a>,
+        2 "status" status: Text<'a>,
+    }
+}
+
+message! {
+    /// The answer to the request with this id.
+    Answer<'a> {
+        1 "id" id: u32,
+        oneof what: AnswerWhat<'a>,
+    }
+}
+
+choice! {
+    /// How a request ended.
+    AnswerWhat<'a> {
+        2 "error" Error(Error<'a>),
+        3 "welcome" Welcome(Welcome<'a>),
+        4 "joined" Joined(Joined<'a>),
+        5 "done" Done(Done),
+        6 "said" Said(Said),
+        7 "history" History(History<'a>),
+        8 "members" Members(Members<'a>),
+        9 "pong" Pong(Pong),
+    }
+}
+
+message! {
+    /// The request failed.
+    Error<'a> {
+        1 "code" code: Text<'a>,
+        2 "text" text: Text<'a>,
+    }
+}
+
+message! {
+    /// Logged in; the token is good until `expires_ms`, Unix milliseconds.
+    Welcome<'a> {
+        1 "name" name: Text<'a>,
+        2 "token" token: Text<'a>,
+        3 "expiresMs" expires_ms: Millis,
+    }
+}
+
+message! {
+    /// Entered a room.
+    Joined<'a> {
+        1 "number" number: u32,
+        2 "messages" messages: Vec<Message<'a>>,
+        3 "people" people: Vec<Person<'a>>,
+    }
+}
+
+message! {
+    /// Done, nothing more to say.
+    Done {}
+}
+
+message! {
+    /// Taken and numbered; `at_ms` is Unix milliseconds.
+    Said {
+        1 "number" number: u32,
+        2 "atMs" at_ms: Millis,
+    }
+}
+
+message! {
+    /// A page of the past, oldest first.
+    History<'a> {
+        1 "messages" messages: Vec<Message<'a>>,
+    }
+}
+
+message! {
+    /// Everybody in a room.
+    Members<'a> {
+        1 "people" people: Vec<Person<'a>>,
+    }
+}
+
+message! {
+    /// Here; `at_ms` is Unix milliseconds.
+    Pong {
+        1 "atMs" at_ms: Millis,
+    }
+}
