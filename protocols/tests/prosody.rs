@@ -4,7 +4,8 @@
 //! folder are what is tested here, and the counts are compared with Prosody's own.
 
 use model::{
-    Effects, Event, Features, Measure, Request, Rng, RoomName, Session, Shared, Stamp, Tick, Token,
+    Effects, Event, FaultClass, Features, Measure, Outcome, Request, Rng, RoomName, Session,
+    Shared, Stamp, Tick, Token,
 };
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,6 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// How long a socket without data is listened to before the next one's turn.
 const TURN: Duration = Duration::from_millis(1);
 const RUN: u32 = 77;
+const PASSWORD: &str = "a <strange> pass & word";
 const ROOM: RoomName<'static> = RoomName { id: 4, name: "live" };
 
 /// A Prosody of the target folder, in a directory of its own.
@@ -40,6 +42,10 @@ impl Target {
         for file in ["prosody.cfg.lua", "mod_lab_vcard.lua"] {
             std::fs::copy(folder.join(file), directory.join(file)).unwrap();
         }
+        let accounts = directory.join("localhost/accounts");
+        std::fs::create_dir_all(&accounts).unwrap();
+        let account = format!("return {{ [\"password\"] = \"{PASSWORD}\"; }};\n");
+        std::fs::write(accounts.join("ann.dat"), account).unwrap();
         let child = Command::new("/usr/bin/prosody")
             .arg("-F")
             .arg("--config")
@@ -73,10 +79,11 @@ impl Target {
         stats[name].as_u64().unwrap()
     }
 
-    fn shared(&self) -> Arc<Shared> {
+    fn shared(&self, options: &[(&str, &str)]) -> Arc<Shared> {
         let url = format!("ws://127.0.0.1:{}/xmpp-websocket", self.http);
         let endpoint = model::Endpoint::parse(&url).unwrap();
-        Arc::new(Shared { endpoint, options: Default::default(), frame_bytes_max: 1 << 20 })
+        let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+        Arc::new(Shared { endpoint, options, frame_bytes_max: 1 << 20 })
     }
 }
 
@@ -154,6 +161,7 @@ impl Person {
         self.fx.out.clear();
         match self.fx.close.take() {
             Some(Ok(())) => self.stream = None,
+            Some(Err(fault)) if fault.class == FaultClass::LoginRefused => self.stream = None,
             Some(Err(fault)) => panic!("{fault:?}"),
             None => {}
         }
@@ -186,6 +194,23 @@ impl Person {
             assert_eq!(outcome, &Ok(()));
             true
         })
+    }
+
+    /// Does something and waits for how it ends.
+    fn outcome(&mut self, request: Request<'_>, port: u16) -> Outcome {
+        let token = self.act(request, port);
+        let begin = clock();
+        loop {
+            let found = self.events.iter().find_map(|event| match event {
+                Event::Done(found, outcome) if *found == token => Some(outcome.clone()),
+                _ => None,
+            });
+            if let Some(outcome) = found {
+                return outcome;
+            }
+            assert!(begin.elapsed() < DEADLINE, "no answer to {request:?}");
+            self.turn();
+        }
     }
 
     fn deliveries(&self) -> Vec<Stamp> {
@@ -287,7 +312,7 @@ fn talk(people: &mut [Person], port: u16, rounds: u32, first: u32) {
 fn ten_people_with_all_features_and_ten_with_few() {
     let Some(target) = Target::start() else { return };
     let port = target.http;
-    let shared = target.shared();
+    let shared = target.shared(&[]);
     let crowd = |count: u32, features: u64| -> Vec<Person> {
         (0..count).map(|number| Person::new(number, features, &shared)).collect()
     };
@@ -352,28 +377,28 @@ fn ten_people_with_all_features_and_ten_with_few() {
 fn refusals_of_a_real_server() {
     let Some(target) = Target::start() else { return };
     let port = target.http;
-    let shared = target.shared();
+    let shared = target.shared(&[]);
     let mut people: Vec<Person> = (0..2).map(|number| Person::new(number, 0, &shared)).collect();
     all(&mut people, port, |_| Request::Login { name: "", password: "" });
-    let mut outcomes = Vec::new();
-    for person in &mut people {
-        let token = person.act(Request::Join { room: ROOM, nick: "same", status: "" }, port);
-        let begin = clock();
-        let outcome = loop {
-            person.turn();
-            let found = person.events.iter().find_map(|event| match event {
-                Event::Done(found, outcome) if *found == token => Some(outcome.clone()),
-                _ => None,
-            });
-            if let Some(outcome) = found {
-                break outcome;
-            }
-            assert!(begin.elapsed() < DEADLINE);
-        };
-        outcomes.push(outcome);
-    }
+    let join = Request::Join { room: ROOM, nick: "same", status: "" };
+    let outcomes: Vec<_> = people.iter_mut().map(|person| person.outcome(join, port)).collect();
     assert_eq!(outcomes[0], Ok(()));
     let fault = outcomes[1].clone().unwrap_err();
     println!("nick conflict: {fault:?}");
     assert!(fault.detail.contains("conflict"), "{fault:?}");
+}
+
+#[test]
+fn accounts_with_a_password() {
+    let Some(target) = Target::start() else { return };
+    let shared = target.shared(&[("domain", "localhost")]);
+    let mut ann = Person::new(0, 0, &shared);
+    let login = Request::Login { name: "ann", password: PASSWORD };
+    assert_eq!(ann.outcome(login, target.http), Ok(()));
+    let mut eve = Person::new(1, 0, &shared);
+    let login = Request::Login { name: "ann", password: "guessed" };
+    let fault = eve.outcome(login, target.http).unwrap_err();
+    println!("wrong password: {fault:?}");
+    assert_eq!(fault.class, FaultClass::LoginRefused);
+    assert!(fault.detail.contains("not-authorized") && !fault.detail.contains("guessed"));
 }

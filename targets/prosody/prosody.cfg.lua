@@ -32,7 +32,7 @@ c2s_require_encryption = false
 allow_unencrypted_plain_auth = true
 consider_websocket_secure = true
 
-storage = "memory"
+default_storage = "memory"
 storage_archive_item_limit = 100000
 
 if ENV_LAB_GC == "generational" then
@@ -41,8 +41,11 @@ elseif ENV_LAB_GC == "incremental-200" then
 	gc = { mode = "incremental", threshold = 200, speed = 150 }
 end
 
+-- Accounts with passwords (option `domain: localhost`) are files: accounts/NAME.dat with
+-- `return { ["password"] = "…"; }`. Everything else of these people is in memory.
 VirtualHost "localhost"
 	authentication = "internal_plain"
+	storage = { accounts = "internal" }
 
 VirtualHost "anon.localhost"
 	authentication = "anonymous"
