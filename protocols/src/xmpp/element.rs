@@ -136,7 +136,9 @@ pub(super) fn plain_presence(text: &str) -> Option<Tag<'_>> {
     static SELF: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"110"));
     static PRESENCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"<presence"));
     let rest = text.as_bytes().strip_prefix(b"<presence")?;
-    if !rest.ends_with(b"</presence>") && memchr::memchr(b'>', rest) != Some(rest.len() - 1) {
+    // Either it has an end tag, or it is one empty element.
+    let is_empty = memchr::memchr(b'>', rest).is_some_and(|end| end + 1 == rest.len());
+    if !is_empty && !rest.ends_with(b"</presence>") {
         return None;
     }
     if SELF.find(rest).is_some() || PRESENCE.find(rest).is_some() {

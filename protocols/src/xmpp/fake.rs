@@ -1,1 +1,179 @@
+//! A tiny XMPP server in memory for tests: one domain, one MUC, any number of people.
 
+use super::element::Element;
+use super::xml::{Scanner, escape};
+use crate::wire::frame::{self, Limits, Opcode};
+use crate::wire::http;
+use std::collections::BTreeMap;
+
+/// A server with rooms; connections are numbers.
+#[derive(Default)]
+pub(crate) struct Hall {
+    guests: BTreeMap<usize, Guest>,
+    /// vCard requests received, to whomever.
+    pub(crate) vcards: usize,
+    /// Messages replayed to whoever enters a room.
+    pub(crate) past: Vec<String>,
+}
+
+#[derive(Default)]
+struct Guest {
+    inbox: Vec<u8>,
+    is_upgraded: bool,
+    is_known: bool,
+    /// Addresses of occupants it has.
+    seats: Vec<String>,
+    /// Whole messages for it: the HTTP answer, then frames.
+    out: Vec<Vec<u8>>,
+}
+
+impl Hall {
+    /// Somebody who has been in a room before everybody else, without a connection to speak of.
+    pub(crate) fn seat(&mut self, who: usize, occupant: &str) {
+        self.guests.entry(who).or_default().seats.push(occupant.into());
+    }
+
+    /// Bytes of one connection have arrived.
+    pub(crate) fn receive(&mut self, who: usize, bytes: &[u8]) {
+        let guest = self.guests.entry(who).or_default();
+        guest.inbox.extend_from_slice(bytes);
+        loop {
+            let guest = self.guests.get_mut(&who).unwrap();
+            if !guest.is_upgraded {
+                let Some(head) = http::read_request(&guest.inbox).unwrap() else { return };
+                let mut answer = Vec::new();
+                head.upgrade.unwrap().accept(&mut answer, Some("xmpp"));
+                guest.out.push(answer);
+                let consumed = head.consumed;
+                guest.inbox.drain(..consumed);
+                guest.is_upgraded = true;
+            }
+            let mut inbox = std::mem::take(&mut guest.inbox);
+            let Some((part, length)) = frame::decode_masked(&mut inbox, Limits::SERVER).unwrap()
+            else {
+                self.guests.get_mut(&who).unwrap().inbox = inbox;
+                return;
+            };
+            if part.opcode == Opcode::Text {
+                let text = String::from_utf8(part.payload.to_vec()).unwrap();
+                self.on_text(who, &text);
+            }
+            inbox.drain(..length);
+            self.guests.get_mut(&who).unwrap().inbox = inbox;
+        }
+    }
+
+    /// What has been written to one connection since the last call.
+    pub(crate) fn take(&mut self, who: usize) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.guests.entry(who).or_default().out)
+    }
+
+    fn send(&mut self, who: usize, text: &str) {
+        let mut bytes = Vec::new();
+        frame::write_frame(&mut bytes, Opcode::Text, text.as_bytes(), None);
+        self.guests.get_mut(&who).unwrap().out.push(bytes);
+    }
+
+    fn on_text(&mut self, who: usize, text: &str) {
+        let mut scanner = Scanner::new(text);
+        let element = Element::next_root(&mut scanner, text).unwrap().unwrap();
+        match element.tag.name {
+            "open" => self.on_open(who),
+            "auth" => {
+                self.guests.get_mut(&who).unwrap().is_known = true;
+                self.send(who, "<success xmlns='urn:ietf:params:xml:ns:xmpp-sasl'/>");
+            }
+            "close" => self.send(who, "<close xmlns='urn:ietf:params:xml:ns:xmpp-framing'/>"),
+            "iq" => self.on_iq(who, element),
+            "presence" => self.on_presence(who, element),
+            "message" => self.on_message(who, element),
+            other => panic!("what is {other}?"),
+        }
+    }
+
+    fn on_open(&mut self, who: usize) {
+        self.send(who, "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' version='1.0' id='1'/>");
+        let offer = match self.guests[&who].is_known {
+            false => {
+                "<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>\
+                 <mechanism>SCRAM-SHA-1</mechanism><mechanism>PLAIN</mechanism>\
+                 <mechanism>ANONYMOUS</mechanism></mechanisms>"
+            }
+            true => "<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><required/></bind>",
+        };
+        let features = format!(
+            "<stream:features xmlns:stream='http://etherx.jabber.org/streams'>{offer}\
+             </stream:features>"
+        );
+        self.send(who, &features);
+    }
+
+    fn on_iq(&mut self, who: usize, iq: Element<'_>) {
+        let id = iq.tag.attribute("id").unwrap();
+        let to = iq.tag.attribute("to").unwrap_or("");
+        let is_vcard = iq.child("vCard").is_some();
+        self.vcards += usize::from(is_vcard);
+        let answer = match is_vcard && to.contains('@') && !to.contains('/') {
+            true => format!(
+                "<iq xmlns='jabber:client' type='error' id='{id}' from='{to}'><error \
+                 type='cancel'><item-not-found/></error></iq>"
+            ),
+            false if is_vcard => format!(
+                "<iq id='{id}' from='{to}' type='result'><vCard xmlns='vcard-temp'><PHOTO>\
+                 <BINVAL>{}</BINVAL></PHOTO></vCard></iq>",
+                "QUJD".repeat(20)
+            ),
+            false => format!("<iq type='result' id='{id}'/>"),
+        };
+        self.send(who, &answer);
+    }
+
+    fn on_presence(&mut self, who: usize, presence: Element<'_>) {
+        let to = presence.tag.attribute("to").unwrap().to_owned();
+        let (room, _) = to.split_once('/').unwrap();
+        let others: Vec<(usize, String)> = self
+            .guests
+            .iter()
+            .flat_map(|(&guest, data)| data.seats.iter().map(move |seat| (guest, seat.clone())))
+            .filter(|(guest, seat)| *guest != who && seat.starts_with(room))
+            .collect();
+        let own = "<x xmlns='http://jabber.org/protocol/muc#user'><status code='110'/></x>";
+        if presence.tag.attribute("type") == Some("unavailable") {
+            let gone = format!("<presence type='unavailable' from='{to}'>");
+            self.guests.get_mut(&who).unwrap().seats.retain(|seat| *seat != to);
+            others.iter().for_each(|(guest, _)| self.send(*guest, &format!("{gone}</presence>")));
+            return self.send(who, &format!("{gone}{own}</presence>"));
+        }
+        let here =
+            |seat: &str| format!("<presence from='{seat}'><x><item role='a'/></x></presence>");
+        for (guest, seat) in &others {
+            self.send(who, &here(seat));
+            self.send(*guest, &here(&to));
+        }
+        self.guests.get_mut(&who).unwrap().seats.push(to.clone());
+        self.send(who, &format!("<presence from='{to}'>{own}</presence>"));
+        for old in self.past.clone() {
+            let replay = format!(
+                "<message type='groupchat' from='{room}/old'><body>{old}</body>\
+                 <delay xmlns='urn:xmpp:delay' stamp='2026-01-01T00:00:00Z'/></message>"
+            );
+            self.send(who, &replay);
+        }
+    }
+
+    fn on_message(&mut self, who: usize, message: Element<'_>) {
+        let room = message.tag.attribute("to").unwrap();
+        let Some(body) = message.child("body") else { return };
+        let from = self.guests[&who].seats.iter().find(|seat| seat.starts_with(room)).unwrap();
+        let mut text = String::new();
+        escape(&mut text, &body.text());
+        let copy = format!("<message type='groupchat' from='{from}'><body>{text}</body></message>");
+        let everybody: Vec<usize> = self
+            .guests
+            .iter()
+            .filter(|(_, guest)| guest.seats.iter().any(|seat| seat.starts_with(room)))
+            .map(|(&guest, _)| guest)
+            .collect();
+        everybody.into_iter().for_each(|guest| self.send(guest, &copy));
+    }
+}

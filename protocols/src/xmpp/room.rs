@@ -226,12 +226,12 @@ impl XmppSession {
         if let Some(token) = seat.status.take() {
             fx.done(token);
         }
-        let SeatStage::Joining(token) = seat.stage else { return };
-        seat.stage = SeatStage::In;
-        // The room may have changed the nickname (status 210).
+        // The room may have changed the nickname (status 210, 303).
         if *seat.occupant != *from && seat.nick_of(from).is_some_and(|nick| !nick.is_empty()) {
             seat.occupant = from.into();
         }
+        let SeatStage::Joining(token) = seat.stage else { return };
+        seat.stage = SeatStage::In;
         fx.done(token);
         let Some(crowd) = &mut seat.crowd else { return };
         let waiting = std::mem::take(&mut crowd.waiting);
