@@ -112,9 +112,9 @@ pub enum FrameError {
         /// Bytes allowed.
         bytes_max: u64,
     },
-    /// A continuation without a beginning, or a new message inside an unfinished one (section 5.4).
+    /// A continuation without a beginning, or a message inside an unfinished one (section 5.4).
     OutOfSequence(Opcode),
-    /// A close frame with one byte, a forbidden code, or a reason that is not UTF-8 (section 5.5.1).
+    /// A close frame with one byte, a forbidden code, or a reason not in UTF-8 (section 5.5.1).
     BadClose,
 }
 

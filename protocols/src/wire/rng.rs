@@ -1,4 +1,4 @@
-//! A seeded generator (splitmix64) for property tests, fault choices and mask keys: fast, never secret.
+//! A seeded generator (splitmix64) for tests, fault choices and mask keys: fast, never secret.
 
 /// One splitmix64 stream; the same seed gives the same numbers on every machine.
 #[derive(Debug, Clone)]

@@ -1,0 +1,152 @@
+//! What can be set, and every limit by its name.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::fault::Rules;
+
+/// Connections one process holds when it is not told otherwise; the descriptor limit may lower it.
+pub const CONNECTIONS_MAX: usize = 19_900;
+/// Descriptors kept back for the listener, the poller, files and the host program.
+pub const DESCRIPTORS_RESERVED: usize = 64;
+/// Longest name of a person, in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+/// Longest password, in bytes.
+pub const PASSWORD_BYTES_MAX: usize = 128;
+/// Longest name of a room, in bytes.
+pub const ROOM_BYTES_MAX: usize = 64;
+/// Longest status, in bytes.
+pub const STATUS_BYTES_MAX: usize = 256;
+/// Longest text of a message, in bytes.
+pub const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// Rooms one connection can be in.
+pub const ROOMS_PER_PERSON_MAX: usize = 256;
+/// Rooms a server has.
+pub const ROOMS_MAX: usize = 10_000;
+/// Accounts a server has.
+pub const ACCOUNTS_MAX: usize = 1_000_000;
+/// Messages in one answer.
+pub const PAGE_MESSAGES_MAX: usize = 1_000;
+/// Memory for the history of all rooms together, in bytes; beyond it a room forgets its oldest.
+pub const HISTORY_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Unsent answers of one connection, in bytes; beyond it the connection is a slow consumer.
+pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Unflushed bytes of a room that end its waiting for a fuller flush.
+pub const FLUSH_BYTES_MAX: usize = 256 * 1024;
+/// Arrivals and departures in one presence frame.
+pub const PRESENCE_EVENTS_MAX: usize = 256;
+/// A connection that has not finished its HTTP head by then is closed.
+pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a connection that was told goodbye may take to hang up.
+pub const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// When arrivals and departures are announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// A frame for each, at once.
+    Eager,
+    /// One frame for all of a flush.
+    Batched,
+    /// Not at all.
+    Off,
+}
+
+impl Presence {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Presence::Eager => "eager",
+            Presence::Batched => "batched",
+            Presence::Off => "off",
+        }
+    }
+}
+
+impl FromStr for Presence {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let all = [Presence::Eager, Presence::Batched, Presence::Off];
+        let found = all.into_iter().find(|presence| presence.word() == word);
+        found.ok_or_else(|| format!("presence is eager, batched or off, not {word:?}"))
+    }
+}
+
+/// All knobs of a yardstick.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Connections held at once; further ones are refused and counted.
+    pub connections_max: usize,
+    /// Messages a room remembers.
+    pub history: usize,
+    /// When arrivals and departures are announced.
+    pub presence: Presence,
+    /// The longest a busy room waits between two flushes.
+    pub flush_window: Duration,
+    /// How far a blocked consumer may fall behind in one room, in bytes, before it is cut off.
+    pub lag_bytes_max: usize,
+    /// How long a socket may take nothing before its connection is cut off.
+    pub unwritable_max: Duration,
+    /// Whether the first login of a name makes an account of it.
+    pub registration: bool,
+    /// How long a token is good.
+    pub token_lifetime: Duration,
+    /// Faults to commit on purpose.
+    pub faults: Rules,
+    /// Where to write the faults that were committed, one JSON line each.
+    pub fault_file: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            connections_max: CONNECTIONS_MAX,
+            history: 100,
+            presence: Presence::Batched,
+            flush_window: Duration::from_millis(200),
+            lag_bytes_max: 4 * 1024 * 1024,
+            unwritable_max: Duration::from_secs(30),
+            registration: true,
+            token_lifetime: Duration::from_secs(24 * 3600),
+            faults: Rules::default(),
+            fault_file: None,
+        }
+    }
+}
+
+/// Refuses an address that others can reach, unless that is wanted: accounts here are open to all.
+pub fn check_exposure(address: SocketAddr, exposed_is_fine: bool) -> Result<(), String> {
+    if address.ip().is_loopback() || exposed_is_fine {
+        return Ok(());
+    }
+    Err(format!(
+        "{address} can be reached from other machines, and this server lets anybody register; \
+         bind a loopback address, or say that you mean it"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_without_the_flag() {
+        let rows = [
+            ("127.0.0.1:1", true),
+            ("127.9.9.9:1", true),
+            ("[::1]:1", true),
+            ("0.0.0.0:1", false),
+            ("[::]:1", false),
+            ("10.0.0.1:1", false),
+        ];
+        for (address, fine) in rows {
+            let address = address.parse().unwrap();
+            assert_eq!(check_exposure(address, false).is_ok(), fine, "{address}");
+            assert_eq!(check_exposure(address, true), Ok(()));
+        }
+        assert_eq!("off".parse(), Ok(Presence::Off));
+        assert!("Off".parse::<Presence>().is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! The server without sockets or clock: bytes of connections come in, writes go out to a [`World`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use protocols::wire::frame::{self, Frame, Limits, Opcode, close_code};
+use protocols::wire::http;
+use protocols::yardstick::{self, Encoding, Request};
+use slab::Slab;
+
+use crate::auth::Accounts;
+use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
+use crate::conn::{Conn, Phase};
+use crate::counters::Counters;
+use crate::faulty::Faulty;
+use crate::pages;
+use crate::room::Room;
+
+/// How often connections are looked through for those that take too long.
+const SWEEP_EVERY_US: u64 = 1_000_000;
+
+/// What the core needs of the machine.
+pub(crate) trait World {
+    /// Writes what the socket takes now; `WouldBlock` if nothing.
+    fn write(&mut self, conn: usize, bytes: &[u8]) -> io::Result<usize>;
+    /// Ends the sending side.
+    fn finish(&mut self, conn: usize);
+    /// Closes the socket; the number may be used again.
+    fn close(&mut self, conn: usize);
+    /// Microseconds since the start.
+    fn now_us(&mut self) -> u64;
+}
+
+/// The time at which something arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    /// Microseconds since the start.
+    pub(crate) us: u64,
+    /// Milliseconds since 1970.
+    pub(crate) unix_ms: u64,
+}
+
+/// All of the server's state.
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) accounts: Accounts,
+    pub(crate) conns: Slab<Conn>,
+    pub(crate) rooms: Vec<Room>,
+    pub(crate) room_numbers: HashMap<Rc<str>, u32>,
+    pub(crate) counters: Counters,
+    pub(crate) faulty: Faulty,
+    /// Rooms with something to flush.
+    pub(crate) dirty: Vec<u32>,
+    /// Connections with answers to send.
+    pub(crate) queue: Vec<u32>,
+    /// Connections to close at the end of the turn.
+    pub(crate) doomed: Vec<u32>,
+    /// Bytes of what rooms remember.
+    pub(crate) history_bytes: usize,
+    pub(crate) scratch: Vec<u8>,
+    serial: u64,
+    sweep_at_us: u64,
+}
+
+impl Core {
+    /// A server without rooms; `secret` must be random.
+    pub(crate) fn new(config: Config, secret: [u8; 32]) -> io::Result<Core> {
+        Ok(Core {
+            accounts: Accounts::new(secret, config.registration),
+            conns: Slab::new(),
+            rooms: Vec::new(),
+            room_numbers: HashMap::new(),
+            counters: Counters {
+                errors: BTreeMap::new(),
+                faults: BTreeMap::new(),
+                ..Counters::default()
+            },
+            faulty: Faulty::new(&config)?,
+            dirty: Vec::new(),
+            queue: Vec::new(),
+            doomed: Vec::new(),
+            history_bytes: 0,
+            scratch: Vec::new(),
+            serial: 0,
+            sweep_at_us: SWEEP_EVERY_US,
+            config,
+        })
+    }
+
+    /// Whether one more connection fits.
+    pub(crate) fn has_place(&self) -> bool {
+        self.conns.len() < self.config.connections_max
+    }
+
+    /// A connection was accepted; gives its number.
+    pub(crate) fn open(&mut self, now: Now) -> usize {
+        self.serial += 1;
+        self.counters.accepted += 1;
+        let id = self.conns.insert(Conn::new(self.serial, now.us));
+        self.counters.connections = self.conns.len() as u64;
+        id
+    }
+
+    /// The peer ended its sending side.
+    pub(crate) fn hung_up(&mut self, id: usize) {
+        // Who only ended its sending side still gets its page; the sweep closes it.
+        if self.conns.get(id).is_none_or(|conn| conn.phase != Phase::Goodbye) {
+            self.doom(id);
+        }
+    }
+
+    /// The socket broke.
+    pub(crate) fn broke(&mut self, id: usize) {
+        self.doom(id);
+    }
+
+    /// Bytes arrived.
+    pub(crate) fn receive(&mut self, id: usize, bytes: &mut [u8], now: Now) {
+        self.counters.bytes_in += bytes.len() as u64;
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if conn.inbox.is_empty() {
+            let used = self.consume(id, bytes, now);
+            self.keep(id, &bytes[used..]);
+            return;
+        }
+        let mut inbox = std::mem::take(&mut conn.inbox);
+        inbox.extend_from_slice(bytes);
+        let used = self.consume(id, &mut inbox, now);
+        self.keep(id, &inbox[used..]);
+    }
+
+    fn keep(&mut self, id: usize, rest: &[u8]) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let listens = matches!(conn.phase, Phase::Head | Phase::Open(_)) && !conn.doomed;
+        if listens && !rest.is_empty() {
+            conn.inbox = rest.to_vec();
+        }
+    }
+
+    /// Takes whole heads and frames off the front of `bytes`; gives how many bytes that was.
+    fn consume(&mut self, id: usize, bytes: &mut [u8], now: Now) -> usize {
+        let mut used = 0;
+        while used < bytes.len() {
+            let Some(conn) = self.conns.get(id).filter(|conn| !conn.doomed) else { break };
+            let taken = match conn.phase {
+                Phase::Head => self.read_head(id, &bytes[used..], now),
+                Phase::Open(encoding) => self.read_frame(id, encoding, &mut bytes[used..], now),
+                Phase::Goodbye | Phase::Lingering => return bytes.len(),
+            };
+            let Some(taken) = taken else { break };
+            used += taken;
+        }
+        used
+    }
+
+    fn read_head(&mut self, id: usize, bytes: &[u8], now: Now) -> Option<usize> {
+        let head = match http::read_request(bytes) {
+            Ok(head) => head?,
+            Err(refusal) => {
+                self.counters.protocol_errors += 1;
+                self.refuse(id, refusal, now);
+                return None;
+            }
+        };
+        match head.upgrade {
+            Some(handshake) if head.path == yardstick::PATH => {
+                let chosen = handshake.protocols().find_map(Encoding::of_subprotocol);
+                let Some(encoding) = chosen else {
+                    let why = "Sec-WebSocket-Protocol offers no yardstick.v1.json or .proto";
+                    self.refuse(id, http::Refusal::BadRequest(why), now);
+                    return None;
+                };
+                let conn = &mut self.conns[id];
+                handshake.accept(&mut conn.out, Some(encoding.subprotocol()));
+                conn.phase = Phase::Open(encoding);
+                conn.phase_since_us = now.us;
+                self.enqueue(id);
+                Some(head.consumed)
+            }
+            _ => {
+                let page = pages::page(head.path, &self.config, &self.counters);
+                match page {
+                    Ok((content_type, body)) => {
+                        let out = &mut self.conns[id].out;
+                        http::write_response(out, 200, &[], content_type, body.as_bytes());
+                        self.say_goodbye(id, now);
+                    }
+                    Err(refusal) => self.refuse(id, refusal, now),
+                }
+                None
+            }
+        }
+    }
+
+    fn refuse(&mut self, id: usize, refusal: http::Refusal, now: Now) {
+        refusal.write(&mut self.conns[id].out);
+        self.say_goodbye(id, now);
+    }
+
+    fn read_frame(
+        &mut self,
+        id: usize,
+        encoding: Encoding,
+        bytes: &mut [u8],
+        now: Now,
+    ) -> Option<usize> {
+        match frame::decode_masked(bytes, Limits::SERVER) {
+            Ok(None) => None,
+            Ok(Some((frame, used))) => {
+                self.take_frame(id, encoding, frame, now);
+                Some(used)
+            }
+            Err(error) => {
+                self.break_off(id, error.close_code(), &error.to_string(), now);
+                None
+            }
+        }
+    }
+
+    fn take_frame(&mut self, id: usize, encoding: Encoding, frame: Frame<'_>, now: Now) {
+        let mut parts = std::mem::take(&mut self.conns[id].parts);
+        match parts.push(frame, Limits::SERVER) {
+            Ok(Some((opcode, payload))) => self.take_message(id, encoding, opcode, payload, now),
+            Ok(None) => {}
+            Err(error) => self.break_off(id, error.close_code(), &error.to_string(), now),
+        }
+        if let Some(conn) = self.conns.get_mut(id) {
+            conn.parts = parts;
+        }
+    }
+
+    fn take_message(
+        &mut self,
+        id: usize,
+        encoding: Encoding,
+        opcode: Opcode,
+        payload: &[u8],
+        now: Now,
+    ) {
+        match opcode {
+            Opcode::Ping => {
+                frame::write_frame(&mut self.conns[id].out, Opcode::Pong, payload, None);
+                self.enqueue(id);
+            }
+            Opcode::Pong | Opcode::Continuation => {}
+            Opcode::Close => self.close_back(id, payload, now),
+            opcode if opcode != encoding.opcode() => {
+                self.break_off(id, close_code::BAD_DATA, "JSON is text, protobuf is binary", now);
+            }
+            _ => match Request::decode(encoding, payload) {
+                Ok(request) => self.request(id, encoding, request, now),
+                Err(error) => self.break_off(id, close_code::BAD_DATA, &error.to_string(), now),
+            },
+        }
+    }
+
+    fn close_back(&mut self, id: usize, payload: &[u8], now: Now) {
+        match frame::read_close(payload) {
+            Ok(close) => {
+                let code = close.map_or(close_code::NORMAL, |(code, _)| code);
+                self.leave_all(id);
+                frame::write_close(&mut self.conns[id].out, code, "", None);
+                self.say_goodbye(id, now);
+            }
+            Err(error) => self.break_off(id, error.close_code(), &error.to_string(), now),
+        }
+    }
+
+    /// The peer broke a rule: says so and ends the connection.
+    fn break_off(&mut self, id: usize, code: u16, why: &str, now: Now) {
+        self.counters.protocol_errors += 1;
+        self.leave_all(id);
+        frame::write_close(&mut self.conns[id].out, code, why, None);
+        self.say_goodbye(id, now);
+    }
+
+    /// Sends what is left and then ends.
+    fn say_goodbye(&mut self, id: usize, now: Now) {
+        let conn = &mut self.conns[id];
+        conn.phase = Phase::Goodbye;
+        conn.phase_since_us = now.us;
+        self.enqueue(id);
+    }
+
+    /// The answers of `id` are written at the end of the turn.
+    pub(crate) fn enqueue(&mut self, id: usize) {
+        let conn = &mut self.conns[id];
+        if !conn.queued {
+            conn.queued = true;
+            self.queue.push(id as u32);
+        }
+    }
+
+    /// `id` is closed at the end of the turn.
+    pub(crate) fn doom(&mut self, id: usize) {
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        if !conn.doomed {
+            conn.doomed = true;
+            self.doomed.push(id as u32);
+        }
+    }
+
+    /// Does what is due: answers, rooms, late messages, closings. Gives the time by which it wants
+    /// to be called again though nothing may arrive.
+    pub(crate) fn end_turn(&mut self, now: Now, world: &mut impl World) -> Option<u64> {
+        self.release_late(now.us);
+        self.flush_queue(world);
+        self.flush_rooms(now.us, world);
+        if now.us >= self.sweep_at_us {
+            self.sweep_at_us = now.us + SWEEP_EVERY_US;
+            self.sweep(now.us);
+            self.faulty.tidy(&mut self.counters);
+        }
+        self.close_doomed(world);
+        let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
+        let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
+        [rooms, self.faulty.next_due_us(), sweep].into_iter().flatten().min()
+    }
+
+    /// Looks for connections that take too long.
+    fn sweep(&mut self, now_us: u64) {
+        let older = |since_us: u64, limit: Duration| {
+            u128::from(now_us.saturating_sub(since_us)) > limit.as_micros()
+        };
+        let mut late = Vec::new();
+        for (id, conn) in &self.conns {
+            match conn.phase {
+                Phase::Head if older(conn.phase_since_us, HEAD_TIME_MAX) => {
+                    self.counters.head_timeouts += 1;
+                    late.push(id);
+                }
+                Phase::Lingering if older(conn.phase_since_us, LINGER_TIME_MAX) => late.push(id),
+                _ => {}
+            }
+            let stuck =
+                |blocked: crate::conn::Blocked| older(blocked.since_us, self.config.unwritable_max);
+            if conn.blocked.is_some_and(stuck) && !conn.doomed {
+                self.counters.slow_consumers += 1;
+                late.push(id);
+            }
+        }
+        for id in late {
+            self.doom(id);
+        }
+    }
+
+    pub(crate) fn close_doomed(&mut self, world: &mut impl World) {
+        for id in std::mem::take(&mut self.doomed) {
+            let id = id as usize;
+            self.leave_all(id);
+            self.conns.remove(id);
+            world.close(id);
+        }
+        self.counters.connections = self.conns.len() as u64;
+    }
+
+    /// Tells everybody that the server goes away, as far as their sockets take it at once.
+    pub(crate) fn shut_down(&mut self, world: &mut impl World) {
+        let mut bytes = Vec::new();
+        frame::write_close(&mut bytes, close_code::GOING_AWAY, "the server stops", None);
+        for (id, conn) in &self.conns {
+            if matches!(conn.phase, Phase::Open(_)) && conn.blocked.is_none() {
+                let _ = world.write(id, &bytes); // a courtesy; the socket is closed next
+            }
+        }
+        self.faulty.tidy(&mut self.counters);
+    }
+}

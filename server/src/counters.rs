@@ -1,0 +1,91 @@
+//! What the server counts, and the Prometheus text of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Everything counted since the start; gauges are marked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections open now (gauge).
+    pub connections: u64,
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections refused because the server was full.
+    pub refused: u64,
+    /// Attempts to accept that failed, mostly for want of descriptors; they are repeated.
+    pub accept_errors: u64,
+    /// People in rooms now, once for each room (gauge).
+    pub members: u64,
+    /// Rooms known (gauge).
+    pub rooms: u64,
+    /// Accounts logged in so far.
+    pub logins: u64,
+    /// Joins so far.
+    pub joins: u64,
+    /// Messages taken.
+    pub messages: u64,
+    /// Messages addressed to a receiver, the sender included.
+    pub deliveries: u64,
+    /// Arrivals and departures addressed to a receiver.
+    pub presence_deliveries: u64,
+    /// Flushes of rooms.
+    pub flushes: u64,
+    /// Writes to sockets.
+    pub writes: u64,
+    /// Bytes read from sockets.
+    pub bytes_in: u64,
+    /// Bytes written to sockets.
+    pub bytes_out: u64,
+    /// Connections cut off because they did not read.
+    pub slow_consumers: u64,
+    /// Connections closed because they broke HTTP, WebSocket or the yardstick protocol.
+    pub protocol_errors: u64,
+    /// Connections closed because the HTTP head did not come in time.
+    pub head_timeouts: u64,
+    /// Error answers by code.
+    pub errors: BTreeMap<&'static str, u64>,
+    /// Faults committed by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+}
+
+impl Counters {
+    /// The Prometheus text format, version 0.0.4.
+    pub fn prometheus(&self) -> String {
+        let mut text = String::new();
+        for (name, kind, value) in self.rows() {
+            let _ = writeln!(text, "# TYPE yardstick_{name} {kind}\nyardstick_{name} {value}");
+        }
+        for (name, label, table) in
+            [("errors", "code", &self.errors), ("faults", "kind", &self.faults)]
+        {
+            let _ = writeln!(text, "# TYPE yardstick_{name}_total counter");
+            for (key, value) in table {
+                let _ = writeln!(text, "yardstick_{name}_total{{{label}=\"{key}\"}} {value}");
+            }
+        }
+        text
+    }
+
+    fn rows(&self) -> [(&'static str, &'static str, u64); 18] {
+        [
+            ("connections", "gauge", self.connections),
+            ("members", "gauge", self.members),
+            ("rooms", "gauge", self.rooms),
+            ("accepted_total", "counter", self.accepted),
+            ("refused_total", "counter", self.refused),
+            ("accept_errors_total", "counter", self.accept_errors),
+            ("logins_total", "counter", self.logins),
+            ("joins_total", "counter", self.joins),
+            ("messages_total", "counter", self.messages),
+            ("deliveries_total", "counter", self.deliveries),
+            ("presence_deliveries_total", "counter", self.presence_deliveries),
+            ("flushes_total", "counter", self.flushes),
+            ("writes_total", "counter", self.writes),
+            ("bytes_in_total", "counter", self.bytes_in),
+            ("bytes_out_total", "counter", self.bytes_out),
+            ("slow_consumers_total", "counter", self.slow_consumers),
+            ("protocol_errors_total", "counter", self.protocol_errors),
+            ("head_timeouts_total", "counter", self.head_timeouts),
+        ]
+    }
+}

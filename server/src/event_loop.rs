@@ -1,0 +1,368 @@
+//! Sockets around the core: one thread, one readiness loop, one shared read buffer, the only clock.
+#![allow(clippy::disallowed_methods)] // an event loop is where a server learns what time it is
+
+use std::cmp::Reverse;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use mio::event::Event;
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use protocols::wire::http::Refusal;
+
+use crate::config::{Config, DESCRIPTORS_RESERVED};
+use crate::core::{Core, Now, World};
+use crate::counters::Counters;
+use crate::fault::{Record, Stall};
+use crate::sys;
+
+const LISTENER: Token = Token(usize::MAX - 1);
+const WAKER: Token = Token(usize::MAX - 2);
+/// Events taken from the kernel in one turn.
+const EVENTS_MAX: usize = 1024;
+/// Size of the read buffer all connections share, in bytes.
+const READ_BYTES_MAX: usize = 64 * 1024;
+/// Reads of one connection in one turn; what is left waits until the others had theirs.
+const READS_PER_TURN_MAX: usize = 4;
+/// Connections accepted in one turn.
+const ACCEPTS_PER_TURN_MAX: usize = 256;
+/// How long accepting rests when descriptors run out.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// How often counters are copied to where the handle sees them.
+const PUBLISH_EVERY_US: u64 = 100_000;
+
+/// Ends a running server from another thread.
+#[derive(Clone, Default)]
+pub struct Stop(Arc<Signal>);
+
+#[derive(Default)]
+struct Signal {
+    wanted: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+    counters: Mutex<Counters>,
+}
+
+impl Stop {
+    /// A signal for one server.
+    pub fn new() -> Stop {
+        Stop::default()
+    }
+
+    /// Asks the server to end; it does so after the turn it is in.
+    pub fn stop(&self) {
+        self.0.wanted.store(true, Ordering::SeqCst);
+        if let Some(waker) = &*self.0.waker.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = waker.wake(); // fails only when the loop is gone, which is what we want
+        }
+    }
+
+    /// The server's counters, at most a tenth of a second old while it is busy.
+    pub fn counters(&self) -> Counters {
+        self.0.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.0.wanted.load(Ordering::SeqCst)
+    }
+}
+
+/// What a server leaves behind.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// All it counted.
+    pub counters: Counters,
+    /// The faults it committed, in order.
+    pub faults: Vec<Record>,
+}
+
+/// A server that runs in its own thread.
+pub struct Handle {
+    address: SocketAddr,
+    stop: Stop,
+    thread: Option<JoinHandle<io::Result<Outcome>>>,
+}
+
+impl Handle {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its counters, at most a tenth of a second old while it is busy.
+    pub fn counters(&self) -> Counters {
+        self.stop.counters()
+    }
+
+    /// Ends it and gives what it leaves behind.
+    pub fn stop(mut self) -> io::Result<Outcome> {
+        self.stop.stop();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            _ => Err(io::Error::other("the server's thread panicked")),
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join(); // nobody is left to hear how it ended
+        }
+    }
+}
+
+/// Runs a server in a thread of its own.
+pub fn spawn(config: Config, listener: TcpListener) -> io::Result<Handle> {
+    let address = listener.local_addr()?;
+    let stop = Stop::new();
+    let signal = stop.clone();
+    let thread = std::thread::Builder::new()
+        .name("yardstick".to_owned())
+        .spawn(move || run(config, listener, &signal))?;
+    Ok(Handle { address, stop, thread: Some(thread) })
+}
+
+/// Serves on `listener` until `stop` is pulled.
+pub fn run(mut config: Config, listener: TcpListener, stop: &Stop) -> io::Result<Outcome> {
+    let descriptors = sys::raise_descriptor_limit()?;
+    let connections_max = descriptors.saturating_sub(DESCRIPTORS_RESERVED);
+    config.connections_max = config.connections_max.min(connections_max);
+    sys::lengthen_backlog(&listener)?;
+    listener.set_nonblocking(true)?;
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(io::Error::other)?;
+    let poll = Poll::new()?;
+    let waker = Waker::new(poll.registry(), WAKER)?;
+    *stop.0.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+    let mut listener = mio::net::TcpListener::from_std(listener);
+    poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+    let mut stalls = config.faults.stalls.clone();
+    stalls.sort_by_key(|stall| Reverse(stall.after));
+    let sockets = Sockets {
+        registry: poll.registry().try_clone()?,
+        streams: Vec::new(),
+        start: Instant::now(),
+    };
+    let event_loop = EventLoop {
+        core: Core::new(config, secret)?,
+        sockets,
+        listener,
+        buffer: vec![0; READ_BYTES_MAX].into_boxed_slice(),
+        unread: Vec::new(),
+        accept_at_us: None,
+        stalls,
+        publish_at_us: 0,
+    };
+    event_loop.run(poll, stop)
+}
+
+/// The sockets, by the numbers of the core's connections.
+struct Sockets {
+    registry: Registry,
+    streams: Vec<Option<TcpStream>>,
+    start: Instant,
+}
+
+impl Sockets {
+    fn put(&mut self, id: usize, mut stream: TcpStream) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.registry.register(&mut stream, Token(id), interest)?;
+        if self.streams.len() <= id {
+            self.streams.resize_with(id + 1, || None);
+        }
+        self.streams[id] = Some(stream);
+        Ok(())
+    }
+
+    fn stream(&mut self, id: usize) -> Option<&mut TcpStream> {
+        self.streams.get_mut(id)?.as_mut()
+    }
+}
+
+impl World for Sockets {
+    #[inline]
+    fn write(&mut self, conn: usize, bytes: &[u8]) -> io::Result<usize> {
+        let Some(stream) = self.stream(conn) else { return Err(ErrorKind::NotConnected.into()) };
+        loop {
+            match stream.write(bytes) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn finish(&mut self, conn: usize) {
+        if let Some(stream) = self.stream(conn) {
+            let _ = stream.shutdown(Shutdown::Write); // fails only if the peer is gone already
+        }
+    }
+
+    fn close(&mut self, conn: usize) {
+        if let Some(slot) = self.streams.get_mut(conn) {
+            *slot = None; // closing takes it out of the poller as well
+        }
+    }
+
+    fn now_us(&mut self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+}
+
+struct EventLoop {
+    core: Core,
+    sockets: Sockets,
+    listener: mio::net::TcpListener,
+    buffer: Box<[u8]>,
+    /// Connections that had more to read than a turn allows.
+    unread: Vec<usize>,
+    /// When to accept again although the listener says nothing new.
+    accept_at_us: Option<u64>,
+    /// Stalls to come, the next one last.
+    stalls: Vec<Stall>,
+    publish_at_us: u64,
+}
+
+impl EventLoop {
+    fn run(mut self, mut poll: Poll, stop: &Stop) -> io::Result<Outcome> {
+        let mut events = Events::with_capacity(EVENTS_MAX);
+        let mut due_us = None;
+        while !stop.is_wanted() {
+            match poll.poll(&mut events, self.patience(due_us)) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            self.stall(stop);
+            let now = self.now();
+            for id in std::mem::take(&mut self.unread) {
+                self.read(id, true, now);
+            }
+            for event in &events {
+                self.handle(event, now);
+            }
+            if self.accept_at_us.is_some_and(|at_us| at_us <= now.us) {
+                self.accept(now);
+            }
+            let now = self.now();
+            due_us = self.core.end_turn(now, &mut self.sockets);
+            self.publish(stop, now.us);
+        }
+        self.core.shut_down(&mut self.sockets);
+        self.publish_at_us = 0;
+        self.publish(stop, u64::MAX);
+        let faults = std::mem::take(&mut self.core.faulty.records.list);
+        Ok(Outcome { counters: self.core.counters, faults })
+    }
+
+    fn now(&mut self) -> Now {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Now { us: self.sockets.now_us(), unix_ms: since_1970.as_millis() as u64 }
+    }
+
+    /// How long the next turn may wait for events.
+    fn patience(&mut self, due_us: Option<u64>) -> Option<Duration> {
+        if !self.unread.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let stall_us = self.stalls.last().map(|stall| stall.after.as_micros() as u64);
+        let next_us = [due_us, self.accept_at_us, stall_us].into_iter().flatten().min()?;
+        Some(Duration::from_micros(next_us.saturating_sub(self.sockets.now_us())))
+    }
+
+    fn handle(&mut self, event: &Event, now: Now) {
+        match event.token() {
+            LISTENER => self.accept(now),
+            WAKER => {}
+            Token(id) => {
+                if event.is_writable() {
+                    self.core.writable(id, &mut self.sockets);
+                }
+                if event.is_readable() || event.is_read_closed() || event.is_error() {
+                    let ended = event.is_read_closed() || event.is_error();
+                    self.read(id, ended, now);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Now) {
+        self.accept_at_us = None;
+        for _ in 0..ACCEPTS_PER_TURN_MAX {
+            match self.listener.accept() {
+                Ok((stream, _)) if self.core.has_place() => {
+                    let _ = stream.set_nodelay(true); // without it only latency suffers
+                    let id = self.core.open(now);
+                    if self.sockets.put(id, stream).is_err() {
+                        self.core.broke(id);
+                    }
+                }
+                Ok((stream, _)) => self.turn_away(stream),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(_) => {
+                    // Out of descriptors or memory: what waits in the backlog is tried again.
+                    self.core.counters.accept_errors += 1;
+                    self.accept_at_us = Some(now.us + ACCEPT_REST.as_micros() as u64);
+                    return;
+                }
+            }
+        }
+        self.accept_at_us = Some(now.us);
+    }
+
+    fn turn_away(&mut self, mut stream: TcpStream) {
+        self.core.counters.refused += 1;
+        let mut answer = Vec::new();
+        Refusal::Unavailable.write(&mut answer);
+        let _ = stream.read(&mut self.buffer); // unread bytes would turn our answer into a reset
+        let _ = stream.write(&answer); // a courtesy to a connection we do not keep
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+
+    /// Reads what has arrived. A read that does not fill the buffer has emptied the socket, so it
+    /// is the last one, unless the peer has `ended`: its end is told by one more read.
+    fn read(&mut self, id: usize, ended: bool, now: Now) {
+        for _ in 0..READS_PER_TURN_MAX {
+            let Some(stream) = self.sockets.stream(id) else { return };
+            match stream.read(&mut self.buffer) {
+                Ok(0) => return self.core.hung_up(id),
+                Ok(length) => {
+                    self.core.receive(id, &mut self.buffer[..length], now);
+                    if length < READ_BYTES_MAX && !ended {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.core.broke(id),
+            }
+        }
+        self.unread.push(id);
+    }
+
+    /// Serves nobody for as long as the rules have it.
+    fn stall(&mut self, stop: &Stop) {
+        const NAP: Duration = Duration::from_millis(10);
+        let now_us = u128::from(self.sockets.now_us());
+        let is_due = |stall: &mut Stall| stall.after.as_micros() <= now_us;
+        let Some(stall) = self.stalls.pop_if(is_due) else { return };
+        self.core.faulty.commit(Record::stall(), &mut self.core.counters);
+        let end_us = now_us + stall.duration.as_micros();
+        while u128::from(self.sockets.now_us()) < end_us && !stop.is_wanted() {
+            let left_us = end_us.saturating_sub(u128::from(self.sockets.now_us()));
+            std::thread::sleep(NAP.min(Duration::from_micros(left_us as u64)));
+        }
+    }
+
+    fn publish(&mut self, stop: &Stop, now_us: u64) {
+        if now_us >= self.publish_at_us {
+            self.publish_at_us = now_us.saturating_add(PUBLISH_EVERY_US);
+            let mut copy = stop.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+            copy.clone_from(&self.core.counters);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a plain HTTP request can see: health, settings, metrics.
+
+use protocols::wire::http::Refusal;
+use protocols::yardstick;
+
+use crate::config::Config;
+use crate::counters::Counters;
+
+/// Content type and body for a path.
+pub(crate) fn page(
+    path: &str,
+    config: &Config,
+    counters: &Counters,
+) -> Result<(&'static str, String), Refusal> {
+    match path {
+        "/healthz" => Ok(("text/plain; charset=utf-8", "ok\n".to_owned())),
+        "/info" => Ok(("application/json", info(config))),
+        "/metrics" => Ok(("text/plain; version=0.0.4; charset=utf-8", counters.prometheus())),
+        yardstick::PATH => Err(Refusal::UpgradeRequired),
+        _ => Err(Refusal::NotFound),
+    }
+}
+
+fn info(config: &Config) -> String {
+    let faults = &config.faults;
+    let stalls: Vec<_> = faults
+        .stalls
+        .iter()
+        .map(|stall| [stall.after.as_millis() as u64, stall.duration.as_millis() as u64])
+        .collect();
+    let info = serde_json::json!({
+        "name": "yardstick",
+        "version": env!("CARGO_PKG_VERSION"),
+        "subprotocols": yardstick::Encoding::ALL.map(yardstick::Encoding::subprotocol),
+        "connections_max": config.connections_max,
+        "history": config.history,
+        "presence": config.presence.word(),
+        "flush_window_ms": config.flush_window.as_millis() as u64,
+        "lag_bytes_max": config.lag_bytes_max,
+        "unwritable_max_ms": config.unwritable_max.as_millis() as u64,
+        "registration": config.registration,
+        "token_lifetime_ms": config.token_lifetime.as_millis() as u64,
+        "faults": {
+            "seed": faults.seed,
+            "drop": faults.drop,
+            "duplicate": faults.duplicate,
+            "reorder": faults.reorder,
+            "delay": faults.delay,
+            "delay_time_ms": faults.delay_time.as_millis() as u64,
+            "stalls_ms": stalls,
+        },
+    });
+    format!("{info:#}\n")
+}

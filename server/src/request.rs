@@ -1,0 +1,361 @@
+//! What each request does.
+
+use std::rc::Rc;
+
+use protocols::yardstick::{
+    AnswerWhat, Done, Encoding, Error, FrameWhat, GetHistory, History, Join, Joined, Login,
+    Members, Millis, Person, Pong, Read, Request, RequestWhat, Said, Say, Typing, Welcome,
+};
+
+use crate::auth::{Denial, is_name};
+use crate::config::{
+    ACCOUNTS_MAX, HISTORY_BYTES_MAX, NAME_BYTES_MAX, PAGE_MESSAGES_MAX, PASSWORD_BYTES_MAX,
+    Presence, ROOM_BYTES_MAX, ROOMS_MAX, ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX, TEXT_BYTES_MAX,
+};
+use crate::conn::{Place, put_answer};
+use crate::core::{Core, Now};
+use crate::room::{Member, Room, Stored};
+
+/// Why a request failed: the code for machines and the sentence for people.
+type Failure = (&'static str, String);
+
+fn fail<T>(code: &'static str, text: impl Into<String>) -> Result<T, Failure> {
+    Err((code, text.into()))
+}
+
+impl Core {
+    /// Does what a client asks and answers it.
+    pub(crate) fn request(
+        &mut self,
+        id: usize,
+        encoding: Encoding,
+        request: Request<'_>,
+        now: Now,
+    ) {
+        let outcome = match request.what {
+            Some(RequestWhat::Login(login)) => self.login(id, &login, now).map(Some),
+            _ if self.conns[id].name.is_none() => fail("login_first", "log in first"),
+            Some(RequestWhat::Ping(_)) => {
+                Ok(Some(AnswerWhat::Pong(Pong { at_ms: Millis(now.unix_ms) })))
+            }
+            Some(RequestWhat::Join(join)) => {
+                self.join(id, encoding, request.id, &join).map(|()| None)
+            }
+            Some(RequestWhat::Leave(leave)) => self.leave(id, &leave.room).map(Some),
+            Some(RequestWhat::Say(say)) => self.say(id, &say, now).map(Some),
+            Some(RequestWhat::History(get)) => {
+                self.history(id, encoding, request.id, &get).map(|()| None)
+            }
+            Some(RequestWhat::Members(get)) => {
+                self.members(id, encoding, request.id, &get.room).map(|()| None)
+            }
+            Some(RequestWhat::Typing(typing)) => self.typing(id, &typing).map(Some),
+            Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
+            None => fail("unknown_request", "this server does not know this request"),
+        };
+        let what = match outcome {
+            Ok(None) => return self.enqueue(id), // it has written its answer itself
+            Ok(Some(what)) => what,
+            Err((code, text)) => {
+                *self.counters.errors.entry(code).or_default() += 1;
+                AnswerWhat::Error(Error { code: code.into(), text: text.into() })
+            }
+        };
+        let out = &mut self.conns[id].out;
+        put_answer(encoding, request.id, what, &mut self.scratch, out);
+        self.enqueue(id);
+    }
+
+    fn login(
+        &mut self,
+        id: usize,
+        login: &Login<'_>,
+        now: Now,
+    ) -> Result<AnswerWhat<'static>, Failure> {
+        if self.conns[id].name.is_some() {
+            return fail("already_logged_in", "this connection is logged in");
+        }
+        let found = if login.token.is_empty() {
+            let lifetime_ms = self.config.token_lifetime.as_millis() as u64;
+            let found = self.accounts.login(&login.name, &login.password);
+            found.map(|name| (name, now.unix_ms.saturating_add(lifetime_ms)))
+        } else {
+            self.accounts.redeem(&login.token, now.unix_ms)
+        };
+        let (name, expires_ms) = found.map_err(explain)?;
+        let token = self.accounts.token(&name, expires_ms);
+        self.counters.logins += 1;
+        let welcome = Welcome {
+            name: name.to_string().into(),
+            token: token.into(),
+            expires_ms: Millis(expires_ms),
+        };
+        self.conns[id].name = Some(name);
+        Ok(AnswerWhat::Welcome(welcome))
+    }
+
+    fn join(
+        &mut self,
+        id: usize,
+        encoding: Encoding,
+        request: u32,
+        join: &Join<'_>,
+    ) -> Result<(), Failure> {
+        if join.status.len() > STATUS_BYTES_MAX {
+            return fail("too_long", format!("a status has up to {STATUS_BYTES_MAX} bytes"));
+        }
+        if self.conns[id].rooms.len() >= ROOMS_PER_PERSON_MAX {
+            return fail("too_many_rooms", format!("at most {ROOMS_PER_PERSON_MAX} rooms each"));
+        }
+        let number = self.room_or_new(&join.room)?;
+        if self.conns[id].place(number).is_some() {
+            return fail("already_in_room", format!("already in {}", &*join.room));
+        }
+        self.answer_join(id, encoding, request, join, number);
+        self.enter(id, encoding, number, &join.status);
+        Ok(())
+    }
+
+    fn answer_join(
+        &mut self,
+        id: usize,
+        encoding: Encoding,
+        request: u32,
+        join: &Join<'_>,
+        number: u32,
+    ) {
+        let room = &self.rooms[number as usize];
+        let people = if join.members { self.people(room) } else { Vec::new() };
+        let messages = match join.history {
+            0 => Vec::new(),
+            limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
+        };
+        let joined = Joined { number: room.number, messages, people };
+        // Built apart: the answer borrows names from all connections.
+        let mut bytes = Vec::new();
+        put_answer(encoding, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);
+        self.conns[id].out.extend_from_slice(&bytes);
+    }
+
+    fn enter(&mut self, id: usize, encoding: Encoding, number: u32, status: &str) {
+        let Some(name) = self.conns[id].name.clone() else { return };
+        let status: Rc<str> = status.into();
+        let room = &mut self.rooms[number as usize];
+        let (mut group, mut arrival) = (0, 0);
+        if self.config.presence != Presence::Off {
+            self.counters.presence_deliveries += room.len() as u64;
+            (group, arrival) = room.note_joined(name, status.clone());
+            if self.config.presence == Presence::Eager {
+                room.announce(&mut self.scratch);
+            }
+        }
+        let lane = &mut room.lanes[encoding as usize];
+        let index = lane.members.len() as u32;
+        let cursor = lane.log.end();
+        lane.members.push(Member { conn: id as u32, arrival, group, cursor, status });
+        self.conns[id].rooms.push(Place { room: number, index });
+        self.counters.joins += 1;
+        self.counters.members += 1;
+        if self.config.presence != Presence::Off {
+            self.mark(number);
+        }
+    }
+
+    fn room_or_new(&mut self, name: &str) -> Result<u32, Failure> {
+        if let Some(number) = self.room_numbers.get(name) {
+            return Ok(*number);
+        }
+        if !is_name(name, ROOM_BYTES_MAX) {
+            let text = format!("a room's name has 1 to {ROOM_BYTES_MAX} bytes, none of control");
+            return fail("bad_room", text);
+        }
+        if self.rooms.len() >= ROOMS_MAX {
+            return fail("full", format!("at most {ROOMS_MAX} rooms"));
+        }
+        let name: Rc<str> = name.into();
+        let number = self.rooms.len() as u32;
+        self.rooms.push(Room::new(name.clone()));
+        self.room_numbers.insert(name, number);
+        self.counters.rooms = self.rooms.len() as u64;
+        Ok(number)
+    }
+
+    /// The number of a room that `id` is in.
+    fn room_of(&self, id: usize, name: &str) -> Result<u32, Failure> {
+        let number = self.room_numbers.get(name).copied();
+        match number.filter(|number| self.conns[id].place(*number).is_some()) {
+            Some(number) => Ok(number),
+            None => fail("not_in_room", format!("not in {name:.64}")),
+        }
+    }
+
+    fn leave(&mut self, id: usize, name: &str) -> Result<AnswerWhat<'static>, Failure> {
+        let number = self.room_of(id, name)?;
+        self.leave_room(id, number);
+        Ok(AnswerWhat::Done(Done {}))
+    }
+
+    /// Leaves every room; what was said until now is still sent.
+    pub(crate) fn leave_all(&mut self, id: usize) {
+        while let Some(place) = self.conns.get(id).and_then(|conn| conn.rooms.last().copied()) {
+            self.leave_room(id, place.room);
+        }
+    }
+
+    fn leave_room(&mut self, id: usize, number: u32) {
+        self.release_held(id, number);
+        let Some(conn) = self.conns.get_mut(id) else { return };
+        let Some(at) = conn.rooms.iter().position(|place| place.room == number) else { return };
+        let index = conn.rooms.swap_remove(at).index as usize;
+        let room = &mut self.rooms[number as usize];
+        // The lane of its encoding; looked for, as the phase no longer tells it after a goodbye.
+        let Some(lane) = room
+            .lanes
+            .iter_mut()
+            .find(|lane| lane.members.get(index).is_some_and(|member| member.conn as usize == id))
+        else {
+            return;
+        };
+        let member = lane.members.swap_remove(index);
+        conn.take_over(number, lane.log.since(member.cursor));
+        let name = conn.name.clone();
+        if let Some(moved) = lane.members.get(index) {
+            let places = &mut self.conns[moved.conn as usize].rooms;
+            if let Some(place) = places.iter_mut().find(|place| place.room == number) {
+                place.index = index as u32;
+            }
+        }
+        self.counters.members -= 1;
+        if let Some(name) = name.filter(|_| self.config.presence != Presence::Off) {
+            self.counters.presence_deliveries += room.len() as u64;
+            room.note_left(name, member.group);
+            if self.config.presence == Presence::Eager {
+                room.announce(&mut self.scratch);
+            }
+            self.mark(number);
+        }
+    }
+
+    fn say(&mut self, id: usize, say: &Say<'_>, now: Now) -> Result<AnswerWhat<'static>, Failure> {
+        if say.text.is_empty() {
+            return fail("empty", "a message has at least one byte");
+        }
+        if say.text.len() > TEXT_BYTES_MAX {
+            return fail("too_long", format!("a message has up to {TEXT_BYTES_MAX} bytes"));
+        }
+        let room_number = self.room_of(id, &say.room)?;
+        let Some(sender) = self.conns[id].name.clone() else {
+            return fail("login_first", "log in first");
+        };
+        let room = &mut self.rooms[room_number as usize];
+        room.number = room.number.wrapping_add(1);
+        let stored =
+            Stored { number: room.number, sender, text: (&*say.text).into(), at_ms: now.unix_ms };
+        let said = Said { number: stored.number, at_ms: Millis(now.unix_ms) };
+        self.counters.messages += 1;
+        self.counters.deliveries += room.len() as u64;
+        if self.faulty.touches_receivers() {
+            self.put_faulty(room_number, &stored, now.us);
+        } else {
+            let mut message = stored.message();
+            message.room = (&*say.room).into();
+            room.put(&FrameWhat::Message(message), &mut self.scratch);
+            self.mark(room_number);
+        }
+        self.remember(room_number, stored);
+        Ok(AnswerWhat::Said(said))
+    }
+
+    fn remember(&mut self, room: u32, stored: Stored) {
+        if self.config.history == 0 {
+            return;
+        }
+        let past = &mut self.rooms[room as usize].past;
+        self.history_bytes += stored.bytes();
+        past.push_back(stored);
+        while past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
+            let Some(oldest) = past.pop_front() else { break };
+            self.history_bytes -= oldest.bytes();
+        }
+    }
+
+    fn history(
+        &mut self,
+        id: usize,
+        encoding: Encoding,
+        request: u32,
+        get: &GetHistory<'_>,
+    ) -> Result<(), Failure> {
+        let number = self.room_of(id, &get.room)?;
+        let limit = (get.limit as usize).min(PAGE_MESSAGES_MAX);
+        let messages = self.rooms[number as usize].page(get.before, limit);
+        let what = AnswerWhat::History(History { messages });
+        put_answer(encoding, request, what, &mut self.scratch, &mut self.conns[id].out);
+        Ok(())
+    }
+
+    fn members(
+        &mut self,
+        id: usize,
+        encoding: Encoding,
+        request: u32,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let number = self.room_of(id, name)?;
+        let people = self.people(&self.rooms[number as usize]);
+        let what = AnswerWhat::Members(Members { people });
+        let mut bytes = Vec::new();
+        put_answer(encoding, request, what, &mut Vec::new(), &mut bytes);
+        self.conns[id].out.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn people<'a>(&'a self, room: &'a Room) -> Vec<Person<'a>> {
+        let members = room.lanes.iter().flat_map(|lane| &lane.members);
+        let person = |member: &'a Member| {
+            let name = self.conns[member.conn as usize].name.as_deref().unwrap_or("");
+            Person { name: name.into(), status: (&*member.status).into() }
+        };
+        members.map(person).collect()
+    }
+
+    fn typing(&mut self, id: usize, typing: &Typing<'_>) -> Result<AnswerWhat<'static>, Failure> {
+        let number = self.room_of(id, &typing.room)?;
+        let name = self.conns[id].name.clone().unwrap_or_default();
+        let frame = Typing { room: (&*typing.room).into(), name: (&*name).into() };
+        self.rooms[number as usize].put(&FrameWhat::Typing(frame), &mut self.scratch);
+        self.mark(number);
+        Ok(AnswerWhat::Done(Done {}))
+    }
+
+    fn read(&mut self, id: usize, read: &Read<'_>) -> Result<AnswerWhat<'static>, Failure> {
+        let room = self.room_of(id, &read.room)?;
+        let name = self.conns[id].name.clone().unwrap_or_default();
+        let frame = Read { room: (&*read.room).into(), number: read.number, name: (&*name).into() };
+        self.rooms[room as usize].put(&FrameWhat::Read(frame), &mut self.scratch);
+        self.mark(room);
+        Ok(AnswerWhat::Done(Done {}))
+    }
+
+    /// The room has something to flush.
+    pub(crate) fn mark(&mut self, number: u32) {
+        let room = &mut self.rooms[number as usize];
+        if !room.dirty {
+            room.dirty = true;
+            self.dirty.push(number);
+        }
+    }
+}
+
+fn explain(denial: Denial) -> Failure {
+    match denial {
+        Denial::BadName => {
+            ("bad_name", format!("a name has 1 to {NAME_BYTES_MAX} bytes, none of control"))
+        }
+        Denial::BadPassword => {
+            ("too_long", format!("a password has up to {PASSWORD_BYTES_MAX} bytes"))
+        }
+        Denial::Denied => ("denied", "wrong name, password or token".to_owned()),
+        Denial::Full => ("full", format!("at most {ACCOUNTS_MAX} accounts")),
+    }
+}

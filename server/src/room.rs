@@ -1,0 +1,244 @@
+//! One room: its members by encoding, their logs, its past, and who came and went since the flush.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use protocols::yardstick::{Encoding, FrameWhat, Message, Millis, Person, Presence};
+
+use crate::config::PRESENCE_EVENTS_MAX;
+use crate::conn::put_frame;
+use crate::log::Log;
+
+/// One connection in a room.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) conn: u32,
+    /// Where in the group of arrivals it stands: it is told of those behind it only.
+    pub(crate) arrival: u16,
+    /// The serial number of the group it arrived in.
+    pub(crate) group: u64,
+    /// How much of the log it was sent, as an offset.
+    pub(crate) cursor: u64,
+    pub(crate) status: Rc<str>,
+}
+
+/// All members that speak one encoding.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    pub(crate) log: Log,
+    pub(crate) members: Vec<Member>,
+}
+
+/// A message of the past.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) number: u32,
+    pub(crate) sender: Rc<str>,
+    pub(crate) text: Box<str>,
+    pub(crate) at_ms: u64,
+}
+
+impl Stored {
+    /// Memory it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Stored>() + self.text.len()
+    }
+
+    pub(crate) fn message(&self) -> Message<'_> {
+        Message {
+            number: self.number,
+            sender: (&*self.sender).into(),
+            text: (&*self.text).into(),
+            at_ms: Millis(self.at_ms),
+            ..Message::default()
+        }
+    }
+}
+
+/// Arrivals and departures that go out in one frame.
+///
+/// A name is never in a group twice in an order that a reader (first left, then joined) would get
+/// wrong: a departure of somebody who arrived in the group opens the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    joined: Vec<(Rc<str>, Rc<str>)>,
+    /// With the number of arrivals that came before the departure.
+    left: Vec<(Rc<str>, u16)>,
+}
+
+impl Group {
+    fn frame(&self, room: &str) -> FrameWhat<'_> {
+        self.frame_behind(room, 0)
+    }
+
+    /// What somebody must be told before whom `before` arrivals of the group are.
+    fn frame_behind<'a>(&'a self, room: &str, before: usize) -> FrameWhat<'a> {
+        let person = |(name, status): &'a (Rc<str>, Rc<str>)| Person {
+            name: (&**name).into(),
+            status: (&**status).into(),
+        };
+        FrameWhat::Presence(Presence {
+            room: room.to_owned().into(),
+            joined: self.joined[before..].iter().map(person).collect(),
+            left: self
+                .left
+                .iter()
+                .filter(|(_, joined_before)| usize::from(*joined_before) >= before)
+                .map(|(name, _)| (&**name).into())
+                .collect(),
+        })
+    }
+
+    fn events(&self) -> usize {
+        self.joined.len() + self.left.len()
+    }
+}
+
+/// The part of a lane's log that one flush's presence takes, for those who arrived meanwhile.
+#[derive(Debug)]
+pub(crate) struct Announced {
+    groups: Vec<Group>,
+    /// The serial number of the first group.
+    first: u64,
+    /// Per lane: where the first group begins and where each ends.
+    bounds: [(u64, Vec<u64>); 2],
+}
+
+impl Announced {
+    /// Whether a member arrived in one of the groups.
+    #[inline]
+    pub(crate) fn is_fresh(&self, member: &Member) -> bool {
+        member.group >= self.first
+    }
+
+    /// The bytes a fresh member gets in place of the log up to the end of its group, and that end.
+    pub(crate) fn private(
+        &self,
+        room: &str,
+        encoding: Encoding,
+        member: &Member,
+        log: &Log,
+        scratch: &mut Vec<u8>,
+    ) -> (Vec<u8>, u64) {
+        let (start, ends) = &self.bounds[encoding as usize];
+        let index = (member.group - self.first) as usize;
+        let mut bytes = log.between(member.cursor, *start).to_vec();
+        let what = self.groups[index].frame_behind(room, usize::from(member.arrival) + 1);
+        if !matches!(&what, FrameWhat::Presence(p) if p.joined.is_empty() && p.left.is_empty()) {
+            put_frame(encoding, what, scratch, &mut bytes);
+        }
+        (bytes, ends[index])
+    }
+}
+
+/// One room.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(crate) name: Rc<str>,
+    /// The number of the latest message.
+    pub(crate) number: u32,
+    pub(crate) past: VecDeque<Stored>,
+    pub(crate) lanes: [Lane; 2],
+    groups: Vec<Group>,
+    /// The serial number of the first of `groups`.
+    group_first: u64,
+    /// In the list of rooms that have something to flush.
+    pub(crate) dirty: bool,
+    /// The next flush does not start before.
+    pub(crate) flush_at_us: u64,
+}
+
+impl Room {
+    pub(crate) fn new(name: Rc<str>) -> Room {
+        Room {
+            name,
+            number: 0,
+            past: VecDeque::new(),
+            lanes: Default::default(),
+            groups: Vec::new(),
+            group_first: 1,
+            dirty: false,
+            flush_at_us: 0,
+        }
+    }
+
+    /// How many are in the room.
+    pub(crate) fn len(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.members.len()).sum()
+    }
+
+    /// Most bytes waiting in a log, whoever they wait for.
+    pub(crate) fn bytes_waiting(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.log.len()).max().unwrap_or(0)
+    }
+
+    /// Appends a frame to the log of each lane that has members.
+    pub(crate) fn put(&mut self, what: &FrameWhat<'_>, scratch: &mut Vec<u8>) {
+        for encoding in Encoding::ALL {
+            let lane = &mut self.lanes[encoding as usize];
+            if !lane.members.is_empty() {
+                put_frame(encoding, what.clone(), scratch, lane.log.tail());
+            }
+        }
+    }
+
+    /// Notes an arrival; gives the group and the place in it.
+    pub(crate) fn note_joined(&mut self, name: Rc<str>, status: Rc<str>) -> (u64, u16) {
+        let group = self.open_group();
+        group.joined.push((name, status));
+        let arrival = (group.joined.len() - 1) as u16;
+        (self.group_now(), arrival)
+    }
+
+    /// Notes a departure of a member that arrived in `group`.
+    pub(crate) fn note_left(&mut self, name: Rc<str>, group: u64) {
+        if group >= self.group_first && group == self.group_now() {
+            self.groups.push(Group::default());
+        }
+        let group = self.open_group();
+        let joined_before = group.joined.len() as u16;
+        group.left.push((name, joined_before));
+    }
+
+    fn open_group(&mut self) -> &mut Group {
+        if self.groups.last().is_none_or(|group| group.events() >= PRESENCE_EVENTS_MAX) {
+            self.groups.push(Group::default());
+        }
+        self.groups.last_mut().expect("one was pushed if there was none")
+    }
+
+    fn group_now(&self) -> u64 {
+        self.group_first + self.groups.len() as u64 - 1
+    }
+
+    /// Writes what was noted into the logs.
+    pub(crate) fn announce(&mut self, scratch: &mut Vec<u8>) -> Option<Announced> {
+        if self.groups.is_empty() {
+            return None;
+        }
+        let groups = std::mem::take(&mut self.groups);
+        let mut bounds = [(0, Vec::new()), (0, Vec::new())];
+        for encoding in Encoding::ALL {
+            let lane = &mut self.lanes[encoding as usize];
+            let (start, ends) = &mut bounds[encoding as usize];
+            *start = lane.log.end();
+            for group in groups.iter().filter(|_| !lane.members.is_empty()) {
+                put_frame(encoding, group.frame(&self.name), scratch, lane.log.tail());
+                ends.push(lane.log.end());
+            }
+        }
+        let first = self.group_first;
+        self.group_first += groups.len() as u64;
+        Some(Announced { groups, first, bounds })
+    }
+
+    /// The latest `limit` messages before number `before` (0: the very latest), oldest first.
+    pub(crate) fn page(&self, before: u32, limit: usize) -> Vec<Message<'_>> {
+        let end = match before {
+            0 => self.past.len(),
+            _ => self.past.partition_point(|stored| stored.number < before),
+        };
+        let start = end.saturating_sub(limit);
+        self.past.range(start..end).map(Stored::message).collect()
+    }
+}
