@@ -1,4 +1,6 @@
 //! One folder per chat protocol: codec and session, without sockets or clock.
+#[cfg(test)]
+mod conformance;
 pub mod wire;
 pub mod xmpp;
 pub mod yardstick;

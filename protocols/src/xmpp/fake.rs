@@ -1,9 +1,12 @@
 //! A tiny XMPP server in memory for tests: one domain, one MUC, any number of people.
 
+use super::Xmpp;
 use super::element::Element;
 use super::xml::{Scanner, escape};
+use crate::conformance::{Peer, Row};
 use crate::wire::frame::{self, Limits, Opcode};
 use crate::wire::http;
+use model::{Features, Request, RoomName};
 use std::collections::BTreeMap;
 
 /// A server with rooms; connections are numbers.
@@ -176,4 +179,82 @@ impl Hall {
             .collect();
         everybody.into_iter().for_each(|guest| self.send(guest, &copy));
     }
+}
+
+/// A hall for the conformance suite: two neighbors, a past, and a lively target.
+struct Lively(Hall);
+
+const PERSON: usize = 0;
+const NEIGHBOR: usize = 1;
+
+impl Peer for Lively {
+    fn receive(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        self.0.receive(PERSON, bytes);
+        let mut out = self.0.take(PERSON);
+        // A message of the person's is followed by what a target does of its own accord.
+        if out.iter().any(|message| memchr::memmem::find(message, b"<body>").is_some()) {
+            for text in [
+                "<presence from='live@room.localhost/cid'><x><item role='participant'/></x></presence>",
+                "<iq type='get' id='ask' from='anon.localhost'><ping xmlns='urn:xmpp:ping'/></iq>",
+                "<message type='groupchat' from='live@room.localhost/bob'><body>hi</body></message>",
+                "<stream:noise xmlns:stream='urn:x'/>",
+                "<presence type='unavailable' from='live@room.localhost/cid'/>",
+            ] {
+                self.0.send(PERSON, text);
+            }
+            out.append(&mut self.0.take(PERSON));
+        }
+        out
+    }
+}
+
+/// The protocol's part in the conformance suite.
+pub(crate) fn row() -> Row {
+    const ROOM: RoomName<'static> = RoomName { id: 2, name: "live" };
+    Row {
+        protocol: &Xmpp,
+        url: "ws://127.0.0.1:5280/xmpp-websocket",
+        features: Features(0b11111),
+        peer: || {
+            let mut hall = Hall { past: vec![PAST.into()], ..Hall::default() };
+            hall.seat(NEIGHBOR, "live@room.localhost/bob");
+            Box::new(Lively(hall))
+        },
+        deeds: &[
+            Request::Login { name: "", password: "" },
+            Request::Join { room: ROOM, nick: "ann", status: "" },
+            Request::Say { room: ROOM, text: PAST },
+            Request::History { room: ROOM, limit: 50 },
+            Request::Members { room: ROOM },
+            Request::Presence { status: "busy" },
+            Request::Typing { room: ROOM },
+            Request::Ping,
+            Request::Leave { room: ROOM },
+            Request::Disconnect,
+        ],
+        forbidden,
+    }
+}
+
+/// A stamp of the suite's run.
+const PAST: &str = "~thrAADAAACAAAAAAAAAABAAAAAKAAAAFaKY";
+
+fn forbidden() -> Vec<(&'static str, Vec<u8>)> {
+    let nest = |depth: usize| format!("<iq type='set'>{}", "<a>".repeat(depth)).into_bytes();
+    let attributes: String = (0..100).map(|n| format!(" a{n}=''")).collect();
+    let laughs = "<!DOCTYPE lolz [<!ENTITY lol 'lol'><!ENTITY lol2 '&lol;&lol;&lol;&lol;&lol;'>]>\
+                  <message><body>&lol2;</body></message>";
+    vec![
+        ("a bomb of entities", laughs.into()),
+        ("an external entity", "<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a/>".into()),
+        ("an unknown entity", "<message><body>&lol2;</body></message>".into()),
+        ("deep nesting", nest(4_000)),
+        ("many attributes", format!("<iq{attributes}/>").into()),
+        ("no end", "<iq type='result' id='p1'>".into()),
+        ("a wrong end", "<iq type='result' id='p1'></presence>".into()),
+        ("a comment", "<iq><!-- --></iq>".into()),
+        ("an instruction", "<?xml version='1.0'?><iq/>".into()),
+        ("no UTF-8", b"<iq a='\xff\xfe'/>".to_vec()),
+        ("text", "hello".into()),
+    ]
 }

@@ -114,3 +114,6 @@ mod fake;
 mod talk_tests;
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use fake::row;
