@@ -1,3 +1,16 @@
 //! One folder per chat protocol: codec and session, without sockets or clock.
+#[cfg(test)]
+mod conformance;
 pub mod wire;
+pub mod xmpp;
 pub mod yardstick;
+
+use model::Protocol;
+
+/// Every protocol there is: one row each.
+pub static PROTOCOLS: &[&dyn Protocol] = &[&xmpp::Xmpp];
+
+/// The protocol of that name.
+pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {
+    PROTOCOLS.iter().copied().find(|protocol| protocol.facts().name == name)
+}

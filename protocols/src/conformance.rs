@@ -1,0 +1,59 @@
+//! What every protocol has to stand: torn and glued bytes, garbage, hostile targets, mutations.
+//!
+//! A protocol takes part by one [`Row`] in [`rows`]: a scripted peer and what a person does with
+//! it. The conversation is recorded once and then played again in every wrong way. The suite
+//! demands that nothing panics, that what is kept and written stays within bounds, that torn bytes
+//! make no difference, and that a broken conversation ends in a named fault which answers for
+//! every open request, after which the same session can begin anew.
+
+mod hostile;
+mod record;
+pub(crate) mod rig;
+
+use model::{Features, Protocol, Request};
+
+/// Largest frame a session of the suite accepts, bytes.
+pub(crate) const FRAME_BYTES_MAX: usize = 16 << 10;
+
+/// How one protocol takes part.
+pub(crate) struct Row {
+    /// The protocol.
+    pub(crate) protocol: &'static dyn Protocol,
+    /// Where the peer pretends to be.
+    pub(crate) url: &'static str,
+    /// Features of the person: best all of them.
+    pub(crate) features: Features,
+    /// A peer that plays fair, fresh.
+    pub(crate) peer: fn() -> Box<dyn Peer>,
+    /// What the person does, one after the other; `Login` first and `Disconnect` last. What is
+    /// said carries a stamp of [`rig::RUN`], and nobody else's words do, except replayed ones.
+    pub(crate) deeds: &'static [Request<'static>],
+    /// Messages of the protocol (payloads of text frames) that no target may send somebody who is
+    /// logged in, with a name each: bombs, deep nesting, and the like.
+    pub(crate) forbidden: fn() -> Vec<(&'static str, Vec<u8>)>,
+}
+
+/// A scripted target for one person.
+pub(crate) trait Peer {
+    /// Takes what the person wrote, and gives what the target writes: whole messages, the first
+    /// being the answer to the upgrade.
+    fn receive(&mut self, bytes: &[u8]) -> Vec<Vec<u8>>;
+}
+
+/// Who takes part: one row for each protocol of the table.
+fn rows() -> Vec<Row> {
+    vec![crate::xmpp::row()]
+}
+
+#[test]
+fn every_protocol_takes_part() {
+    let names: Vec<&str> = rows().iter().map(|row| row.protocol.facts().name).collect();
+    for protocol in crate::PROTOCOLS {
+        assert!(names.contains(&protocol.facts().name), "{}", protocol.facts().name);
+        assert!(std::ptr::eq(
+            crate::protocol(protocol.facts().name).unwrap().facts(),
+            protocol.facts()
+        ));
+    }
+    assert!(crate::protocol("no such protocol").is_none());
+}

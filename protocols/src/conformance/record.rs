@@ -1,0 +1,159 @@
+//! Recording a good conversation, and playing it again: whole, torn, glued, and on a used session.
+
+use super::rig::{Rig, Trace};
+use super::{Peer, Row, rows};
+
+/// One step of a conversation: the person does the next thing, or a message of the target arrives.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Deed(usize),
+    Message(Vec<u8>),
+}
+
+/// A conversation with its outcome.
+pub(super) struct Record {
+    pub(super) steps: Vec<Step>,
+    pub(super) trace: Trace,
+}
+
+/// Lets a session talk to a fair peer, and writes down what the peer said.
+pub(super) fn converse(rig: &mut Rig<'_>, row: &Row) -> Vec<Step> {
+    let mut peer: Box<dyn Peer> = (row.peer)();
+    let mut steps = Vec::new();
+    let mut from = rig.trace.written.len();
+    for (place, &deed) in row.deeds.iter().enumerate() {
+        rig.act(deed);
+        steps.push(Step::Deed(place));
+        loop {
+            let written = rig.take_written(&mut from);
+            if written.is_empty() {
+                break;
+            }
+            for message in peer.receive(&written) {
+                rig.feed(&message);
+                steps.push(Step::Message(message));
+            }
+        }
+    }
+    steps
+}
+
+/// The good conversation of a row.
+pub(super) fn record(row: &Row) -> Record {
+    let mut rig = Rig::new(row);
+    let steps = converse(&mut rig, row);
+    Record { steps, trace: std::mem::take(&mut rig.trace) }
+}
+
+/// Plays a conversation; `alter` says in which pieces the message at a place arrives.
+pub(super) fn replay<'r>(
+    row: &'r Row,
+    steps: &[Step],
+    mut alter: impl FnMut(usize, &[u8]) -> Vec<Vec<u8>>,
+) -> Rig<'r> {
+    let mut rig = Rig::new(row);
+    for (place, step) in steps.iter().enumerate() {
+        match step {
+            Step::Deed(deed) => rig.act(row.deeds[*deed]),
+            Step::Message(bytes) => {
+                alter(place, bytes).iter().for_each(|piece| rig.feed(piece));
+            }
+        }
+        if !rig.is_open() {
+            break;
+        }
+    }
+    rig
+}
+
+/// Places of the messages among the steps.
+pub(super) fn messages(steps: &[Step]) -> Vec<usize> {
+    let is_message = |place: &usize| matches!(steps[*place], Step::Message(_));
+    (0..steps.len()).filter(is_message).collect()
+}
+
+fn check(row: &Row, expect: &Trace, rig: &Rig<'_>, how: &str) {
+    let name = row.protocol.facts().name;
+    assert_eq!(rig.trace.events, expect.events, "{name}: {how}");
+    assert_eq!(rig.trace, *expect, "{name}: {how}");
+}
+
+#[test]
+fn a_good_conversation_is_good() {
+    for row in rows() {
+        let mut rig = Rig::new(&row);
+        let steps = converse(&mut rig, &row);
+        assert_eq!(rig.trace.close, Some(Ok(())), "{:?}", rig.trace.events);
+        assert_eq!(rig.owed(), [], "{:?}", rig.trace.events);
+        assert!(messages(&steps).len() > 5, "the peer is too silent to be a test");
+        let is_bad = |event: &&model::Event| {
+            matches!(event, model::Event::Done(_, Err(_)))
+                || matches!(event, model::Event::Answered { outcome: Err(_), .. })
+        };
+        assert_eq!(rig.trace.events.iter().find(is_bad), None);
+        let said = row.deeds.iter().filter(|deed| matches!(deed, model::Request::Say { .. }));
+        let is_delivery = |event: &&model::Event| matches!(event, model::Event::Delivery(_));
+        let delivered = rig.trace.events.iter().filter(is_delivery).count();
+        let echo = usize::from(row.protocol.facts().echo);
+        assert_eq!(delivered, said.count() * echo, "replays are no deliveries, echoes are");
+        let expect = rig.trace;
+        check(&row, &expect, &replay(&row, &steps, |_, bytes| vec![bytes.into()]), "again");
+    }
+}
+
+#[test]
+fn torn_bytes_make_no_difference() {
+    for row in rows() {
+        let good = record(&row);
+        let bytewise = |_: usize, bytes: &[u8]| bytes.iter().map(|&byte| vec![byte]).collect();
+        check(&row, &good.trace, &replay(&row, &good.steps, bytewise), "byte by byte");
+        let longest = good.steps.iter().map(|step| match step {
+            Step::Message(bytes) => bytes.len(),
+            Step::Deed(_) => 0,
+        });
+        for cut in 1..longest.max().unwrap() {
+            let split = |_: usize, bytes: &[u8]| {
+                let (left, right) = bytes.split_at(cut.min(bytes.len()));
+                vec![left.to_vec(), right.to_vec()]
+            };
+            check(&row, &good.trace, &replay(&row, &good.steps, split), &format!("cut at {cut}"));
+        }
+    }
+}
+
+#[test]
+fn glued_messages_make_no_difference() {
+    for row in rows() {
+        let good = record(&row);
+        let mut glued: Vec<Step> = Vec::new();
+        for step in &good.steps {
+            match (glued.last_mut(), step) {
+                (Some(Step::Message(before)), Step::Message(bytes)) => before.extend(bytes),
+                _ => glued.push(step.clone()),
+            }
+        }
+        check(&row, &good.trace, &replay(&row, &glued, |_, bytes| vec![bytes.into()]), "glued");
+    }
+}
+
+/// Closed at each byte: until a message is whole there is no fault, and whatever the session was
+/// in the middle of, it can begin anew.
+#[test]
+fn a_conversation_may_end_anywhere_and_begin_anew() {
+    for row in rows() {
+        let good = record(&row);
+        for place in messages(&good.steps) {
+            let Step::Message(bytes) = &good.steps[place] else { unreachable!() };
+            let before = &good.steps[..place];
+            let mut rig = replay(&row, before, |_, bytes| vec![bytes.into()]);
+            for &byte in &bytes[..bytes.len() - 1] {
+                rig.feed(&[byte]);
+                assert_eq!(rig.fault(), None, "message {place}");
+            }
+            rig.disconnected();
+            converse(&mut rig, &row);
+            assert_eq!(rig.trace.close, Some(Ok(())), "anew after message {place}");
+            assert_eq!(rig.owed(), [], "anew after message {place}");
+        }
+    }
+}

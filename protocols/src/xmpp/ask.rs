@@ -1,0 +1,223 @@
+//! Requests and their answers: the verbs of a person, and what its features ask by themselves.
+
+use super::element::Element;
+use super::session::{PENDING_MAX, XmppSession, send};
+use super::stanza::{self, Ask, Id};
+use super::{AVATARS, CARBONS, DISCO, HISTORY, ROSTER};
+use model::{Effects, Event, Fault, FaultClass, Request, RoomName, Tick, Token};
+
+/// Messages in the page of the archive that the feature `history` reads.
+const HISTORY_PAGE: u32 = 50;
+/// Longest id of a request of the target's that is answered, bytes.
+const FOREIGN_ID_BYTES_MAX: usize = 256;
+/// The node by which a room is asked for one's reserved nickname (XEP-0045 section 7.12).
+const NICK_NODE: &str = "x-roomuser-item";
+
+impl XmppSession {
+    /// A verb of somebody who is online.
+    pub(super) fn act_online(
+        &mut self,
+        now: Tick,
+        token: Token,
+        request: Request<'_>,
+        fx: &mut Effects,
+    ) {
+        match request {
+            Request::Join { room, nick, status } => self.join(now, token, room, (nick, status), fx),
+            Request::Leave { room } => self.leave(token, room, fx),
+            Request::Say { room, text } => {
+                self.in_room(token, room, fx, |to| stanza::say(to, text, &Id::of('s', token)));
+            }
+            Request::Typing { room } => {
+                if self.in_room(token, room, fx, stanza::typing) {
+                    fx.done(token);
+                }
+            }
+            Request::History { room, limit } => {
+                self.verb(token, room, fx, |to, id| stanza::archive(to, limit, id));
+            }
+            Request::Members { room } => self.verb(token, room, fx, stanza::disco_items),
+            Request::Presence { status } => self.change_presence(token, status, fx),
+            Request::Ping => {
+                if self.remember(token, fx) {
+                    send(fx, &stanza::ping(self.domain(), &Id::of('p', token)));
+                }
+            }
+            Request::Read { .. } => {
+                fx.failed(token, FaultClass::RequestRefused, "xmpp has no verb `read`");
+            }
+            Request::Login { .. } | Request::Disconnect => {}
+        }
+    }
+
+    /// Sends something that goes to a room the person is in.
+    fn in_room(
+        &self,
+        token: Token,
+        room: RoomName<'_>,
+        fx: &mut Effects,
+        stanza: impl FnOnce(&str) -> String,
+    ) -> bool {
+        let seat = self.seat(room.id).filter(|seat| seat.is_in());
+        match seat {
+            Some(seat) => send(fx, &stanza(seat.address())),
+            None => {
+                let detail = format!("not in room `{}`", room.name);
+                fx.failed(token, FaultClass::RequestRefused, detail);
+            }
+        }
+        seat.is_some()
+    }
+
+    /// Sends an IQ to a room the person is in, and remembers to answer for it.
+    fn verb(
+        &mut self,
+        token: Token,
+        room: RoomName<'_>,
+        fx: &mut Effects,
+        stanza: impl FnOnce(&str, &str) -> String,
+    ) {
+        let id = Id::of('q', token);
+        if self.remember(token, fx) && !self.in_room(token, room, fx, |to| stanza(to, &id)) {
+            self.pending.pop();
+        }
+    }
+
+    fn remember(&mut self, token: Token, fx: &mut Effects) -> bool {
+        if self.pending.len() == PENDING_MAX {
+            let detail = format!("{PENDING_MAX} requests of one person wait already");
+            fx.failed(token, FaultClass::Backlog, detail);
+            return false;
+        }
+        self.pending.push(token);
+        true
+    }
+
+    /// What the features ask before the presence that joins a room, in the order of the
+    /// published experiment; what does not concern the room is asked at the first one only.
+    pub(super) fn greet(&mut self, now: Tick, room: &str, fx: &mut Effects) {
+        let is_first = !std::mem::replace(&mut self.warmed, true);
+        let features = self.features;
+        let domain = self.domain().to_owned();
+        if features.has(DISCO) && is_first {
+            self.ask(now, Ask::Disco, fx, |id| stanza::disco_info(&domain, "", id));
+        }
+        if features.has(ROSTER) && is_first {
+            self.ask(now, Ask::Roster, fx, stanza::roster);
+        }
+        if features.has(AVATARS) {
+            if is_first {
+                self.ask(now, Ask::Avatar, fx, |id| stanza::vcard("", id));
+            }
+            self.ask(now, Ask::RoomAvatar, fx, |id| stanza::vcard(room, id));
+        }
+        if features.has(DISCO) {
+            self.ask(now, Ask::Disco, fx, |id| stanza::disco_info(room, "", id));
+            if is_first {
+                self.ask(now, Ask::Disco, fx, |id| stanza::disco_items(&domain, id));
+            }
+            self.ask(now, Ask::DiscoNode, fx, |id| stanza::disco_info(room, NICK_NODE, id));
+        }
+        if features.has(CARBONS) && is_first {
+            self.ask(now, Ask::Carbons, fx, stanza::carbons);
+        }
+    }
+
+    /// The page of the archive that follows the presence.
+    pub(super) fn ask_history(&mut self, now: Tick, room: &str, fx: &mut Effects) {
+        if self.features.has(HISTORY) {
+            self.ask(now, Ask::History, fx, |id| stanza::archive(room, HISTORY_PAGE, id));
+        }
+    }
+
+    /// Asks something by itself.
+    pub(super) fn ask(
+        &mut self,
+        now: Tick,
+        ask: Ask,
+        fx: &mut Effects,
+        stanza: impl FnOnce(&str) -> String,
+    ) {
+        self.serial = self.serial.wrapping_add(1);
+        self.open_asks = self.open_asks.saturating_add(1);
+        send(fx, &stanza(&ask.id(now, self.serial)));
+        match fx.events.last_mut() {
+            Some(Event::Asked(measure, count)) if *measure == ask.measure() => *count += 1,
+            _ => fx.events.push(Event::Asked(ask.measure(), 1)),
+        }
+    }
+
+    /// An IQ of somebody online: an answer to us, or a request to be answered.
+    pub(super) fn on_iq(&mut self, now: Tick, iq: Element<'_>, fx: &mut Effects) {
+        let is_error = match iq.tag.attribute("type") {
+            Some("result") => false,
+            Some("error") => true,
+            _ => return self.answer(iq, fx),
+        };
+        match iq.tag.attribute("id").and_then(Id::parse) {
+            Some(Id::Asked(ask, sent)) => self.on_answered(now, ask, sent, is_error, iq, fx),
+            Some(Id::Verb(token)) if self.forget(token) => match is_error {
+                true => fx.failed(token, FaultClass::RequestRefused, iq.stanza_error()),
+                false => fx.done(token),
+            },
+            Some(Id::Ping(token)) if self.forget(token) => {
+                let detail = if is_error { iq.stanza_error() } else { String::new() };
+                // Whoever does not know pings says so, and thereby that it is alive (XEP-0199).
+                let knows_not = ["service-unavailable", "feature-not-implemented"];
+                match is_error && !knows_not.iter().any(|name| detail.starts_with(name)) {
+                    true => fx.failed(token, FaultClass::RequestRefused, detail),
+                    false => fx.done(token),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_answered(
+        &mut self,
+        now: Tick,
+        ask: Ask,
+        sent: Tick,
+        is_error: bool,
+        iq: Element<'_>,
+        fx: &mut Effects,
+    ) {
+        // Nothing open, or asked in the future: the target made the id up.
+        if self.open_asks == 0 || sent > now {
+            return;
+        }
+        self.open_asks -= 1;
+        let outcome = match is_error && !ask.tolerates_errors() {
+            true => Err(Fault::new(FaultClass::RequestRefused, iq.stanza_error())),
+            false => Ok(()),
+        };
+        fx.events.push(Event::Answered { measure: ask.measure(), sent, outcome });
+    }
+
+    /// Takes a verb off the list of those that wait.
+    fn forget(&mut self, token: Token) -> bool {
+        let place = self.pending.iter().position(|&other| other == token);
+        if let Some(place) = place {
+            self.pending.swap_remove(place);
+        }
+        place.is_some()
+    }
+
+    /// Answers a request of the target's, as every entity must (RFC 6120 section 8.2.3).
+    pub(super) fn answer(&mut self, iq: Element<'_>, fx: &mut Effects) {
+        if !matches!(iq.tag.attribute("type"), Some("get" | "set")) {
+            return;
+        }
+        let id = iq.tag.value("id").unwrap_or_default();
+        let from = iq.tag.value("from").unwrap_or_default();
+        if id.len() > FOREIGN_ID_BYTES_MAX {
+            return;
+        }
+        let known = ["urn:xmpp:ping", "jabber:iq:roster"];
+        let namespace = iq.children().next().and_then(|child| child.tag.attribute("xmlns"));
+        match namespace.is_some_and(|namespace| known.contains(&namespace)) {
+            true => send(fx, &stanza::result(&from, &id)),
+            false => send(fx, &stanza::refusal(&from, &id)),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! A tiny XMPP server in memory for tests: one domain, one MUC, any number of people.
+
+use super::Xmpp;
+use super::element::Element;
+use super::xml::{Scanner, escape};
+use crate::conformance::{Peer, Row};
+use crate::wire::frame::{self, Limits, Opcode};
+use crate::wire::http;
+use model::{Features, Request, RoomName};
+use std::collections::BTreeMap;
+
+/// A server with rooms; connections are numbers.
+#[derive(Default)]
+pub(crate) struct Hall {
+    guests: BTreeMap<usize, Guest>,
+    /// vCard requests received, to whomever.
+    pub(crate) vcards: usize,
+    /// Messages replayed to whoever enters a room.
+    pub(crate) past: Vec<String>,
+}
+
+#[derive(Default)]
+struct Guest {
+    inbox: Vec<u8>,
+    is_upgraded: bool,
+    is_known: bool,
+    /// Addresses of occupants it has.
+    seats: Vec<String>,
+    /// Whole messages for it: the HTTP answer, then frames.
+    out: Vec<Vec<u8>>,
+}
+
+impl Hall {
+    /// Somebody who has been in a room before everybody else, without a connection to speak of.
+    pub(crate) fn seat(&mut self, who: usize, occupant: &str) {
+        self.guests.entry(who).or_default().seats.push(occupant.into());
+    }
+
+    /// Bytes of one connection have arrived.
+    pub(crate) fn receive(&mut self, who: usize, bytes: &[u8]) {
+        let guest = self.guests.entry(who).or_default();
+        guest.inbox.extend_from_slice(bytes);
+        loop {
+            let guest = self.guests.get_mut(&who).unwrap();
+            if !guest.is_upgraded {
+                let Some(head) = http::read_request(&guest.inbox).unwrap() else { return };
+                let mut answer = Vec::new();
+                head.upgrade.unwrap().accept(&mut answer, Some("xmpp"));
+                guest.out.push(answer);
+                let consumed = head.consumed;
+                guest.inbox.drain(..consumed);
+                guest.is_upgraded = true;
+            }
+            let mut inbox = std::mem::take(&mut guest.inbox);
+            let Some((part, length)) = frame::decode_masked(&mut inbox, Limits::SERVER).unwrap()
+            else {
+                self.guests.get_mut(&who).unwrap().inbox = inbox;
+                return;
+            };
+            if part.opcode == Opcode::Text {
+                let text = String::from_utf8(part.payload.to_vec()).unwrap();
+                self.on_text(who, &text);
+            }
+            inbox.drain(..length);
+            self.guests.get_mut(&who).unwrap().inbox = inbox;
+        }
+    }
+
+    /// What has been written to one connection since the last call.
+    pub(crate) fn take(&mut self, who: usize) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.guests.entry(who).or_default().out)
+    }
+
+    fn send(&mut self, who: usize, text: &str) {
+        let mut bytes = Vec::new();
+        frame::write_frame(&mut bytes, Opcode::Text, text.as_bytes(), None);
+        self.guests.get_mut(&who).unwrap().out.push(bytes);
+    }
+
+    fn on_text(&mut self, who: usize, text: &str) {
+        let mut scanner = Scanner::new(text);
+        let element = Element::next_root(&mut scanner, text).unwrap().unwrap();
+        match element.tag.name {
+            "open" => self.on_open(who),
+            "auth" => {
+                self.guests.get_mut(&who).unwrap().is_known = true;
+                self.send(who, "<success xmlns='urn:ietf:params:xml:ns:xmpp-sasl'/>");
+            }
+            "close" => self.send(who, "<close xmlns='urn:ietf:params:xml:ns:xmpp-framing'/>"),
+            "iq" => self.on_iq(who, element),
+            "presence" => self.on_presence(who, element),
+            "message" => self.on_message(who, element),
+            other => panic!("what is {other}?"),
+        }
+    }
+
+    fn on_open(&mut self, who: usize) {
+        self.send(who, "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' version='1.0' id='1'/>");
+        let offer = match self.guests[&who].is_known {
+            false => {
+                "<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>\
+                 <mechanism>SCRAM-SHA-1</mechanism><mechanism>PLAIN</mechanism>\
+                 <mechanism>ANONYMOUS</mechanism></mechanisms>"
+            }
+            true => "<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><required/></bind>",
+        };
+        let features = format!(
+            "<stream:features xmlns:stream='http://etherx.jabber.org/streams'>{offer}\
+             </stream:features>"
+        );
+        self.send(who, &features);
+    }
+
+    fn on_iq(&mut self, who: usize, iq: Element<'_>) {
+        let id = iq.tag.attribute("id").unwrap();
+        let to = iq.tag.attribute("to").unwrap_or("");
+        let is_vcard = iq.child("vCard").is_some();
+        self.vcards += usize::from(is_vcard);
+        let answer = match is_vcard && to.contains('@') && !to.contains('/') {
+            true => format!(
+                "<iq xmlns='jabber:client' type='error' id='{id}' from='{to}'><error \
+                 type='cancel'><item-not-found/></error></iq>"
+            ),
+            false if is_vcard => format!(
+                "<iq id='{id}' from='{to}' type='result'><vCard xmlns='vcard-temp'><PHOTO>\
+                 <BINVAL>{}</BINVAL></PHOTO></vCard></iq>",
+                "QUJD".repeat(20)
+            ),
+            false => format!("<iq type='result' id='{id}'/>"),
+        };
+        self.send(who, &answer);
+    }
+
+    fn on_presence(&mut self, who: usize, presence: Element<'_>) {
+        let to = presence.tag.attribute("to").unwrap().to_owned();
+        let (room, _) = to.split_once('/').unwrap();
+        let others: Vec<(usize, String)> = self
+            .guests
+            .iter()
+            .flat_map(|(&guest, data)| data.seats.iter().map(move |seat| (guest, seat.clone())))
+            .filter(|(guest, seat)| *guest != who && seat.starts_with(room))
+            .collect();
+        let own = "<x xmlns='http://jabber.org/protocol/muc#user'><status code='110'/></x>";
+        if presence.tag.attribute("type") == Some("unavailable") {
+            let gone = format!("<presence type='unavailable' from='{to}'>");
+            self.guests.get_mut(&who).unwrap().seats.retain(|seat| *seat != to);
+            others.iter().for_each(|(guest, _)| self.send(*guest, &format!("{gone}</presence>")));
+            return self.send(who, &format!("{gone}{own}</presence>"));
+        }
+        let here =
+            |seat: &str| format!("<presence from='{seat}'><x><item role='a'/></x></presence>");
+        for (guest, seat) in &others {
+            self.send(who, &here(seat));
+            self.send(*guest, &here(&to));
+        }
+        self.guests.get_mut(&who).unwrap().seats.push(to.clone());
+        self.send(who, &format!("<presence from='{to}'>{own}</presence>"));
+        for old in self.past.clone() {
+            let replay = format!(
+                "<message type='groupchat' from='{room}/old'><body>{old}</body>\
+                 <delay xmlns='urn:xmpp:delay' stamp='2026-01-01T00:00:00Z'/></message>"
+            );
+            self.send(who, &replay);
+        }
+    }
+
+    fn on_message(&mut self, who: usize, message: Element<'_>) {
+        let room = message.tag.attribute("to").unwrap();
+        let Some(body) = message.child("body") else { return };
+        let from = self.guests[&who].seats.iter().find(|seat| seat.starts_with(room)).unwrap();
+        let mut text = String::new();
+        escape(&mut text, &body.text());
+        let copy = format!("<message type='groupchat' from='{from}'><body>{text}</body></message>");
+        let everybody: Vec<usize> = self
+            .guests
+            .iter()
+            .filter(|(_, guest)| guest.seats.iter().any(|seat| seat.starts_with(room)))
+            .map(|(&guest, _)| guest)
+            .collect();
+        everybody.into_iter().for_each(|guest| self.send(guest, &copy));
+    }
+}
+
+/// A hall for the conformance suite: two neighbors, a past, and a lively target.
+struct Lively(Hall);
+
+const PERSON: usize = 0;
+const NEIGHBOR: usize = 1;
+
+impl Peer for Lively {
+    fn receive(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        self.0.receive(PERSON, bytes);
+        let mut out = self.0.take(PERSON);
+        // A message of the person's is followed by what a target does of its own accord.
+        if out.iter().any(|message| memchr::memmem::find(message, b"<body>").is_some()) {
+            for text in [
+                "<presence from='live@room.localhost/cid'><x><item role='participant'/></x></presence>",
+                "<iq type='get' id='ask' from='anon.localhost'><ping xmlns='urn:xmpp:ping'/></iq>",
+                "<message type='groupchat' from='live@room.localhost/bob'><body>hi</body></message>",
+                "<stream:noise xmlns:stream='urn:x'/>",
+                "<presence type='unavailable' from='live@room.localhost/cid'/>",
+            ] {
+                self.0.send(PERSON, text);
+            }
+            out.append(&mut self.0.take(PERSON));
+        }
+        out
+    }
+}
+
+/// The protocol's part in the conformance suite.
+pub(crate) fn row() -> Row {
+    const ROOM: RoomName<'static> = RoomName { id: 2, name: "live" };
+    Row {
+        protocol: &Xmpp,
+        url: "ws://127.0.0.1:5280/xmpp-websocket",
+        features: Features(0b11111),
+        peer: || {
+            let mut hall = Hall { past: vec![PAST.into()], ..Hall::default() };
+            hall.seat(NEIGHBOR, "live@room.localhost/bob");
+            Box::new(Lively(hall))
+        },
+        deeds: &[
+            Request::Login { name: "", password: "" },
+            Request::Join { room: ROOM, nick: "ann", status: "" },
+            Request::Say { room: ROOM, text: PAST },
+            Request::History { room: ROOM, limit: 50 },
+            Request::Members { room: ROOM },
+            Request::Presence { status: "busy" },
+            Request::Typing { room: ROOM },
+            Request::Ping,
+            Request::Leave { room: ROOM },
+            Request::Disconnect,
+        ],
+        forbidden,
+    }
+}
+
+/// A stamp of the suite's run.
+const PAST: &str = "~thrAADAAACAAAAAAAAAABAAAAAKAAAAFaKY";
+
+fn forbidden() -> Vec<(&'static str, Vec<u8>)> {
+    let nest = |depth: usize| format!("<iq type='set'>{}", "<a>".repeat(depth)).into_bytes();
+    let attributes: String = (0..100).map(|n| format!(" a{n}=''")).collect();
+    let laughs = "<!DOCTYPE lolz [<!ENTITY lol 'lol'><!ENTITY lol2 '&lol;&lol;&lol;&lol;&lol;'>]>\
+                  <message><body>&lol2;</body></message>";
+    vec![
+        ("a bomb of entities", laughs.into()),
+        ("an external entity", "<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a/>".into()),
+        ("an unknown entity", "<message><body>&lol2;</body></message>".into()),
+        ("deep nesting", nest(4_000)),
+        ("many attributes", format!("<iq{attributes}/>").into()),
+        ("no end", "<iq type='result' id='p1'>".into()),
+        ("a wrong end", "<iq type='result' id='p1'></presence>".into()),
+        ("a comment", "<iq><!-- --></iq>".into()),
+        ("an instruction", "<?xml version='1.0'?><iq/>".into()),
+        ("no UTF-8", b"<iq a='\xff\xfe'/>".to_vec()),
+        ("text", "hello".into()),
+    ]
+}

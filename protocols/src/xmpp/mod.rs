@@ -1,0 +1,119 @@
+//! XMPP over WebSocket (RFC 7395): rooms by XEP-0045, and the requests a web client adds to them.
+//!
+//! What a person with features does at a join is that of the published Prosody experiment, stanza
+//! by stanza and in its order; see [`FEATURES`]. Nothing waits for an answer except login and join.
+
+mod ask;
+mod element;
+mod login;
+mod room;
+mod session;
+mod stanza;
+pub mod xml;
+
+use model::{Ack, Facts, Features, Measure, Options, PersonId, Protocol, Session, Shared};
+use std::sync::Arc;
+
+/// The protocol's row in the table.
+#[derive(Debug)]
+pub struct Xmpp;
+
+/// What a crowd can switch on, in the order of the bits of [`Features`].
+pub const FEATURES: &[(&str, &str)] = &[
+    ("disco", "asks domain and room what they offer, and for its reserved nickname (XEP-0030)"),
+    ("roster", "fetches the list of contacts (RFC 6121)"),
+    (
+        "avatars",
+        "fetches the vCard of itself, the room, everybody present, each newcomer (XEP-0054)",
+    ),
+    ("carbons", "switches on copies for its other devices (XEP-0280)"),
+    ("history", "reads the newest page of the room's archive, 50 messages (XEP-0313)"),
+];
+
+const DISCO: usize = 0;
+const ROSTER: usize = 1;
+const AVATARS: usize = 2;
+const CARBONS: usize = 3;
+const HISTORY: usize = 4;
+
+const OPTIONS: &[(&str, &str)] = &[
+    ("domain", "domain people log in to (default anon.localhost)"),
+    ("muc", "domain of the rooms (default room.localhost)"),
+];
+const DEFAULTS: [(&str, &str); 2] = [("domain", "anon.localhost"), ("muc", "room.localhost")];
+
+static FACTS: Facts = Facts {
+    name: "xmpp",
+    about: "XMPP over WebSocket with multi-user chat (RFC 6120, 7395; XEP-0045)",
+    schemes: &["ws", "wss"],
+    verbs: &[
+        Measure::Login,
+        Measure::Join,
+        Measure::Leave,
+        Measure::Say,
+        Measure::History,
+        Measure::Members,
+        Measure::Presence,
+        Measure::Typing,
+        Measure::Ping,
+    ],
+    features: FEATURES,
+    options: OPTIONS,
+    echo: true,
+    ack: Ack::Echo,
+    stamped_joins: false,
+};
+
+impl Protocol for Xmpp {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), String> {
+        for (name, value) in options {
+            if !OPTIONS.iter().any(|(known, _)| known == name) {
+                return Err(format!("xmpp has no option `{name}`; it has `domain` and `muc`"));
+            }
+            if !is_domain(value) {
+                return Err(format!(
+                    "`{value}` is no domain for option `{name}`: it may hold lower-case letters, \
+                     digits, `.`, `-` and `_`, as in room.localhost"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn session(
+        &self,
+        _person: PersonId,
+        features: Features,
+        shared: &Arc<Shared>,
+    ) -> Box<dyn Session> {
+        Box::new(session::XmppSession::new(features, Arc::clone(shared)))
+    }
+}
+
+/// The value of an option, or its default.
+fn option<'a>(options: &'a Options, name: &str) -> &'a str {
+    let default = DEFAULTS.iter().find(|(known, _)| *known == name).map_or("", |row| row.1);
+    options.get(name).map_or(default, String::as_str)
+}
+
+/// Lower case only, so that what the target sends back can be compared byte by byte.
+fn is_domain(text: &str) -> bool {
+    let fits = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'_')
+    };
+    !text.is_empty() && text.len() <= 253 && text.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod talk_tests;
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+pub(crate) use fake::row;

@@ -1,0 +1,337 @@
+//! One person's conversation in XMPP: transport, frames, and who looks at which stanza.
+
+use super::element::{Element, is_live_message, plain_presence, printable};
+use super::login::{Login, Stage};
+use super::option;
+use super::room::Seat;
+use super::stanza::{self, Id};
+use super::xml::Scanner;
+use crate::wire::frame::{self, Assembler, FrameError, Limits, Opcode};
+use crate::wire::http;
+use model::{Effects, Event, FaultClass, Features, Request, Session, Shared, Tick, Token};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to wait for the target's half of the good-bye.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// Most verbs of one person that may wait for an answer at a time.
+pub(super) const PENDING_MAX: usize = 1024;
+
+/// A person's side of an XMPP conversation.
+pub(super) struct XmppSession {
+    pub(super) shared: Arc<Shared>,
+    pub(super) features: Features,
+    pub(super) stage: Stage,
+    /// What the login under way needs; gone once online.
+    pub(super) login: Option<Box<Login>>,
+    /// Rooms being entered, inhabited or left.
+    pub(super) seats: Vec<Seat>,
+    /// Verbs that wait for an IQ.
+    pub(super) pending: Vec<Token>,
+    /// Questions of our own that are open.
+    pub(super) open_asks: u32,
+    /// Number of the last question of our own.
+    pub(super) serial: u32,
+    /// Whether what is asked once a conversation has been asked.
+    pub(super) warmed: bool,
+    assembler: Assembler,
+}
+
+impl XmppSession {
+    pub(super) fn new(features: Features, shared: Arc<Shared>) -> XmppSession {
+        XmppSession {
+            shared,
+            features,
+            stage: Stage::Idle,
+            login: None,
+            seats: Vec::new(),
+            pending: Vec::new(),
+            open_asks: 0,
+            serial: 0,
+            warmed: false,
+            assembler: Assembler::new(),
+        }
+    }
+
+    /// The domain people log in to.
+    pub(super) fn domain(&self) -> &str {
+        option(&self.shared.options, "domain")
+    }
+
+    fn is_online(&self) -> bool {
+        matches!(self.stage, Stage::Online | Stage::Closing)
+    }
+
+    /// Fails everything that is open and forgets the conversation.
+    pub(super) fn reset(&mut self, fx: &mut Effects, class: FaultClass, detail: &str) {
+        let login = self.login.take().map(|login| login.token);
+        let seats = self.seats.drain(..).flat_map(Seat::into_tokens);
+        for token in login.into_iter().chain(seats).chain(self.pending.drain(..)) {
+            fx.failed(token, class, detail);
+        }
+        self.stage = Stage::Idle;
+        self.open_asks = 0;
+        self.serial = 0;
+        self.warmed = false;
+        self.assembler = Assembler::new();
+    }
+
+    /// Ends the conversation as the target's doing.
+    #[cold]
+    pub(super) fn give_up(&mut self, fx: &mut Effects, class: FaultClass, detail: &str) {
+        self.reset(fx, class, detail);
+        fx.broken(class, detail);
+    }
+
+    fn dial(&mut self, login: Login, fx: &mut Effects) {
+        self.reset(fx, FaultClass::Offline, "a new login replaced the conversation");
+        self.login = Some(Box::new(login));
+        fx.dial = true;
+    }
+
+    fn read_upgrade(&mut self, key: [u8; 16], bytes: &[u8], fx: &mut Effects) -> Option<usize> {
+        match http::read_response(bytes, key, &["xmpp"]) {
+            Ok(None) => None,
+            Ok(Some(accepted)) if accepted.protocol.is_none() => {
+                // RFC 7395 section 3.1: without the subprotocol it is not XMPP.
+                let detail = "the upgrade was accepted without the subprotocol xmpp";
+                self.give_up(fx, FaultClass::Upgrade, detail);
+                None
+            }
+            Ok(Some(accepted)) => {
+                fx.events.push(Event::Connected);
+                self.open_stream(fx);
+                Some(accepted.consumed)
+            }
+            Err(error) => {
+                self.give_up(fx, FaultClass::Upgrade, &error.to_string());
+                None
+            }
+        }
+    }
+
+    fn read_frame(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> Option<usize> {
+        let limits = Limits::of(self.shared.frame_bytes_max);
+        match frame::decode(bytes, limits) {
+            Ok(None) => None,
+            Ok(Some((part, length))) => {
+                let mut assembler = std::mem::take(&mut self.assembler);
+                match assembler.push(part, limits) {
+                    Ok(None) => {}
+                    Ok(Some((opcode, payload))) => self.on_message(now, opcode, payload, fx),
+                    Err(error) => self.on_bad_frame(error, fx),
+                }
+                if fx.close.is_none() {
+                    self.assembler = assembler;
+                }
+                Some(length)
+            }
+            Err(error) => {
+                self.on_bad_frame(error, fx);
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn on_bad_frame(&mut self, error: FrameError, fx: &mut Effects) {
+        let class = match error {
+            FrameError::TooLarge { .. } => FaultClass::TooLarge,
+            _ => FaultClass::Protocol,
+        };
+        frame::write_close(&mut fx.out, error.close_code(), "", Some(mask(fx.rng.u64())));
+        self.give_up(fx, class, &error.to_string());
+    }
+
+    fn on_message(&mut self, now: Tick, opcode: Opcode, payload: &[u8], fx: &mut Effects) {
+        match opcode {
+            Opcode::Text if self.is_online() && is_live_message(payload) => fx.deliveries(payload),
+            Opcode::Text => self.on_text(now, payload, fx),
+            Opcode::Ping => {
+                let key = Some(mask(fx.rng.u64()));
+                frame::write_frame(&mut fx.out, Opcode::Pong, payload, key);
+            }
+            Opcode::Pong => {}
+            Opcode::Close => self.on_transport_close(payload, fx),
+            Opcode::Binary | Opcode::Continuation => {
+                self.give_up(fx, FaultClass::Protocol, "a binary frame; XMPP is text");
+            }
+        }
+    }
+
+    fn on_transport_close(&mut self, payload: &[u8], fx: &mut Effects) {
+        let key = Some(mask(fx.rng.u64()));
+        frame::write_close(&mut fx.out, frame::close_code::NORMAL, "", key);
+        if self.stage == Stage::Closing {
+            return self.good_bye(fx);
+        }
+        let detail = match frame::read_close(payload) {
+            Ok(None) => String::from("the target closed the WebSocket"),
+            Ok(Some((code, reason))) => {
+                format!("the target closed the WebSocket: {code} {}", printable(reason))
+            }
+            Err(error) => return self.give_up(fx, FaultClass::Protocol, &error.to_string()),
+        };
+        self.give_up(fx, FaultClass::Closed, &detail);
+    }
+
+    fn on_text(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
+        let Ok(text) = std::str::from_utf8(payload) else {
+            return self.give_up(fx, FaultClass::Protocol, "a text frame that is not UTF-8");
+        };
+        if self.is_online()
+            && let Some(tag) = plain_presence(text)
+            && self.on_neighbor(now, &tag, fx)
+        {
+            return;
+        }
+        // RFC 7395 wants one stanza a frame; several are understood all the same.
+        let mut scanner = Scanner::new(text);
+        while fx.close.is_none() {
+            match Element::next_root(&mut scanner, text) {
+                Ok(None) => return,
+                Ok(Some(element)) => self.on_element(now, element, fx),
+                Err(error) => {
+                    return self.give_up(fx, FaultClass::Protocol, &error.to_string());
+                }
+            }
+        }
+    }
+
+    fn on_element(&mut self, now: Tick, element: Element<'_>, fx: &mut Effects) {
+        match element.tag.local() {
+            "error" => self.on_stream_error(element, fx),
+            "close" => self.on_stream_close(fx),
+            _ if !self.is_online() => self.on_negotiation(element, fx),
+            "message" => self.on_odd_message(element, fx),
+            "presence" => self.on_presence(now, element, fx),
+            "iq" => self.on_iq(now, element, fx),
+            // Extensions that nobody asked for (stream management and the like) are let be.
+            _ => {}
+        }
+    }
+
+    /// A message that did not look like an ordinary one: replay, archive, refusal, or odd spelling.
+    fn on_odd_message(&mut self, element: Element<'_>, fx: &mut Effects) {
+        match element.tag.attribute("type") {
+            Some("error") => {
+                if let Some(Id::Said(token)) = element.tag.attribute("id").and_then(Id::parse) {
+                    let detail = format!("message refused: {}", element.stanza_error());
+                    fx.failed(token, FaultClass::RequestRefused, detail);
+                }
+            }
+            Some("groupchat") => {
+                let is_old = |child: Element<'_>| {
+                    matches!(
+                        child.tag.local(),
+                        "delay" | "result" | "forwarded" | "sent" | "received"
+                    )
+                };
+                if !element.children().any(is_old) {
+                    fx.deliveries(element.source.as_bytes());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_stream_error(&mut self, element: Element<'_>, fx: &mut Effects) {
+        let class = self.class_of_close();
+        self.give_up(fx, class, &format!("stream error: {}", element.condition()));
+    }
+
+    fn on_stream_close(&mut self, fx: &mut Effects) {
+        if self.stage == Stage::Closing {
+            let key = Some(mask(fx.rng.u64()));
+            frame::write_close(&mut fx.out, frame::close_code::NORMAL, "", key);
+            return self.good_bye(fx);
+        }
+        send(fx, stanza::CLOSE);
+        let class = self.class_of_close();
+        self.give_up(fx, class, "the target closed the stream");
+    }
+
+    /// A target that hangs up before somebody is online has refused the login.
+    fn class_of_close(&self) -> FaultClass {
+        if self.is_online() { FaultClass::Closed } else { FaultClass::LoginRefused }
+    }
+
+    fn good_bye(&mut self, fx: &mut Effects) {
+        self.reset(fx, FaultClass::Offline, "the person disconnected first");
+        fx.close = Some(Ok(()));
+    }
+
+    fn disconnect(&mut self, now: Tick, fx: &mut Effects) {
+        if self.stage != Stage::Online {
+            return self.good_bye(fx);
+        }
+        self.stage = Stage::Closing;
+        send(fx, stanza::CLOSE);
+        fx.wake = Some(now + CLOSE_WAIT);
+    }
+}
+
+impl Session for XmppSession {
+    fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
+        match request {
+            Request::Login { name, password } => {
+                let login = Login::new(token, name, password);
+                match self.stage {
+                    Stage::Welcome(offer) => {
+                        self.login = Some(Box::new(login));
+                        self.authenticate(offer, "…", fx);
+                    }
+                    _ => self.dial(login, fx),
+                }
+            }
+            Request::Disconnect => self.disconnect(now, fx),
+            _ if self.stage != Stage::Online => {
+                fx.failed(token, FaultClass::Offline, "not logged in");
+            }
+            _ => self.act_online(now, token, request, fx),
+        }
+    }
+
+    fn opened(&mut self, _now: Tick, fx: &mut Effects) {
+        if self.stage != Stage::Idle {
+            let login = self.login.take();
+            self.reset(fx, FaultClass::Offline, "the connection was opened anew");
+            self.login = login;
+        }
+        self.request_upgrade(fx);
+    }
+
+    fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
+        let mut at = 0;
+        while fx.close.is_none() && at < bytes.len() {
+            let rest = &bytes[at..];
+            let taken = match self.stage {
+                Stage::Idle => break,
+                Stage::Upgrade(key) => self.read_upgrade(key, rest, fx),
+                _ => self.read_frame(now, rest, fx),
+            };
+            match taken {
+                Some(length) => at += length,
+                None => break,
+            }
+        }
+        // What comes behind the end of a conversation is of no interest to anybody.
+        if fx.close.is_some() || self.stage == Stage::Idle { bytes.len() } else { at }
+    }
+
+    fn wake(&mut self, _now: Tick, fx: &mut Effects) {
+        if self.stage == Stage::Closing {
+            self.good_bye(fx);
+        }
+    }
+}
+
+/// Appends a stanza as one text frame.
+pub(super) fn send(fx: &mut Effects, stanza: &str) {
+    let key = Some(mask(fx.rng.u64()));
+    frame::write_frame(&mut fx.out, Opcode::Text, stanza.as_bytes(), key);
+}
+
+fn mask(random: u64) -> [u8; 4] {
+    (random as u32).to_ne_bytes()
+}

@@ -1,0 +1,306 @@
+//! Plays the conversations in `talks/`: what a person does and the target sends is read from the
+//! file, what the session sends and reports is compared with it. `BLESS=1` rewrites the files.
+//!
+//! ```text
+//! after: NAME                  first plays talks/NAME.talk
+//! options: domain=localhost    options of the target
+//! features: avatars history    features of the person
+//! time: 250us                  it is that late now
+//! user does: join live as ann  a verb; requests are numbered from 1
+//! peer opens                   the connection is open
+//! peer accepts                 the upgrade is accepted
+//! peer sends: <iq/>            a text frame; {stamp 7} is a stamp with that number
+//! peer sends raw: ping abc     another frame: ping, close CODE REASON, binary, part, rest
+//! user wakes                   the time asked for has come
+//! user …                       what is to be seen of the session after the line above
+//! ```
+
+use super::{FEATURES, Xmpp};
+use crate::wire::frame::{self, Opcode};
+use crate::wire::http;
+use model::{
+    Effects, Endpoint, Event, Features, Options, Protocol, Request, Rng, RoomName, Session, Shared,
+    Stamp, Tick, Token,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const RUN: u32 = 1;
+const ROOMS: [&str; 2] = ["live", "other"];
+
+struct Player {
+    options: Options,
+    features: Features,
+    session: Option<Box<dyn Session>>,
+    fx: Effects,
+    now: Tick,
+    tokens: u32,
+    /// What the session wrote, and the file with what is to be seen of it.
+    written: Vec<u8>,
+    is_upgraded: bool,
+    page: Vec<String>,
+}
+
+impl Player {
+    fn new() -> Player {
+        Player {
+            options: Options::new(),
+            features: Features::default(),
+            session: None,
+            fx: Effects::new(RUN, Rng::new(1, 1)),
+            now: Tick::ZERO,
+            tokens: 0,
+            written: Vec::new(),
+            is_upgraded: false,
+            page: Vec::new(),
+        }
+    }
+
+    /// Plays a file; the page is then the file as it should be.
+    fn play(&mut self, path: &Path) {
+        let text =
+            std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        for line in text.lines() {
+            let is_outcome = ["user ", "  "].iter().any(|start| line.starts_with(start))
+                && !line.starts_with("user does: ")
+                && line != "user wakes";
+            if is_outcome {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix("after: ") {
+                let page = std::mem::take(&mut self.page);
+                self.play(&path.with_file_name(format!("{name}.talk")));
+                self.page = page;
+            }
+            self.page.push(line.into());
+            self.input(line);
+            self.observe();
+        }
+    }
+
+    fn input(&mut self, line: &str) {
+        let (what, rest) = line.split_once(": ").unwrap_or((line, ""));
+        match what {
+            "options" => {
+                let pairs = rest.split(' ').map(|pair| pair.split_once('=').unwrap());
+                self.options = pairs.map(|(name, value)| (name.into(), value.into())).collect();
+            }
+            "features" => {
+                let place = |name| FEATURES.iter().position(|row| row.0 == name).unwrap();
+                self.features = Features(rest.split(' ').map(|name| 1 << place(name)).sum());
+            }
+            "time" => {
+                let micros = rest.strip_suffix("us").unwrap().parse().unwrap();
+                self.now = Tick::from_micros(micros);
+            }
+            "user does" => self.act(rest),
+            "user wakes" => {
+                self.now = self.fx.wake.take().expect("nobody asked to be woken");
+                self.session.as_mut().unwrap().wake(self.now, &mut self.fx);
+            }
+            "peer opens" => {
+                self.is_upgraded = false;
+                self.session.as_mut().unwrap().opened(self.now, &mut self.fx);
+            }
+            "peer accepts" => {
+                let head = http::read_request(&self.written).unwrap().unwrap();
+                let handshake = head.upgrade.unwrap();
+                assert_eq!(handshake.protocols().collect::<Vec<_>>(), ["xmpp"]);
+                let mut answer = Vec::new();
+                handshake.accept(&mut answer, Some("xmpp"));
+                self.written.clear();
+                self.is_upgraded = true;
+                self.receive(&answer);
+            }
+            "peer sends" => {
+                let mut bytes = Vec::new();
+                let text = with_stamps(rest);
+                frame::write_frame(&mut bytes, Opcode::Text, text.as_bytes(), None);
+                self.receive(&bytes);
+            }
+            "peer sends raw" => self.receive(&raw(rest)),
+            _ => assert!(line.is_empty() || line.starts_with('#') || what == "after", "{line}"),
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        let taken = self.session.as_mut().unwrap().receive(self.now, bytes, &mut self.fx);
+        assert_eq!(taken, bytes.len(), "whole frames are taken whole");
+    }
+
+    fn act(&mut self, text: &str) {
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let (name, more) = rest.split_once(' ').unwrap_or((rest, ""));
+        let id = ROOMS.iter().position(|room| *room == name).unwrap_or(9) as u32;
+        let room = RoomName { id, name };
+        let said = with_stamps(more);
+        let request = match verb {
+            "login" => Request::Login { name, password: more },
+            "join" => Request::Join { room, nick: more.strip_prefix("as ").unwrap(), status: "" },
+            "leave" => Request::Leave { room },
+            "say" => Request::Say { room, text: &said },
+            "history" => Request::History { room, limit: more.parse().unwrap() },
+            "members" => Request::Members { room },
+            "presence" => Request::Presence { status: rest },
+            "typing" => Request::Typing { room },
+            "read" => Request::Read { room },
+            "ping" => Request::Ping,
+            "disconnect" => Request::Disconnect,
+            _ => panic!("`{verb}` is no verb"),
+        };
+        if self.session.is_none() {
+            Xmpp.check(&self.options).unwrap();
+            let endpoint = Endpoint::parse("ws://127.0.0.1:5280/xmpp-websocket").unwrap();
+            let options = self.options.clone();
+            let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: 4_096 });
+            self.session = Some(Xmpp.session(1, self.features, &shared));
+        }
+        self.tokens += 1;
+        let session = self.session.as_mut().unwrap();
+        session.act(self.now, Token(self.tokens), request, &mut self.fx);
+    }
+
+    /// Writes down what is to be seen of the session.
+    fn observe(&mut self) {
+        self.written.append(&mut self.fx.out);
+        if std::mem::take(&mut self.fx.dial) {
+            self.page.push("user dials".into());
+        }
+        if self.is_upgraded {
+            self.observe_frames();
+        } else if !self.written.is_empty() {
+            let head = http::read_request(&self.written).unwrap().unwrap();
+            self.page.push(format!("user asks for an upgrade: {}", head.path));
+        }
+        for event in std::mem::take(&mut self.fx.events) {
+            self.page.push(format!("user reports: {}", show(&event)));
+        }
+        match self.fx.close.take() {
+            None => {}
+            Some(Ok(())) => self.page.push("user closes".into()),
+            Some(Err(fault)) => {
+                self.page.push(format!("user gives up: {}: {}", fault.class.name(), fault.detail));
+            }
+        }
+    }
+
+    fn observe_frames(&mut self) {
+        let mut at = 0;
+        while let Some((part, length)) =
+            frame::decode_masked(&mut self.written[at..], frame::Limits::SERVER).unwrap()
+        {
+            let text = String::from_utf8_lossy(part.payload);
+            self.page.push(match part.opcode {
+                Opcode::Text => format!("user sends: {text}"),
+                Opcode::Close => match frame::read_close(part.payload).unwrap() {
+                    Some((code, _)) => format!("user sends raw: close {code}"),
+                    None => "user sends raw: close".into(),
+                },
+                other => format!("user sends raw: {other:?} {text}").to_lowercase(),
+            });
+            at += length;
+        }
+        self.written.drain(..at);
+    }
+}
+
+fn show(event: &Event) -> String {
+    match event {
+        Event::Connected => "connected".into(),
+        Event::Done(token, Ok(())) => format!("done {}", token.0),
+        Event::Done(token, Err(fault)) => {
+            format!("failed {}: {}: {}", token.0, fault.class.name(), fault.detail)
+        }
+        Event::Delivery(stamp) => format!("delivery {}", stamp.number),
+        Event::Announcement(stamp) => format!("announcement {}", stamp.number),
+        Event::Presences(room, count) => format!("presences {count} in {}", ROOMS[*room as usize]),
+        Event::Asked(measure, count) => format!("asked {} {count}", measure.name()),
+        Event::Answered { measure, sent, outcome } => {
+            let outcome = match outcome {
+                Ok(()) => "ok".into(),
+                Err(fault) => format!("{}: {}", fault.class.name(), fault.detail),
+            };
+            format!("answered {} of {}us: {outcome}", measure.name(), sent.micros())
+        }
+    }
+}
+
+fn with_stamps(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{stamp ") {
+        let (number, behind) = behind.split_once('}').unwrap();
+        let number = number.parse().unwrap();
+        let stamp = Stamp {
+            run: RUN,
+            room: 0,
+            source: 0,
+            number,
+            person: 0,
+            intended: Tick::ZERO,
+            sent: Tick::ZERO,
+        };
+        out.push_str(before);
+        out.push_str(str::from_utf8(&stamp.encode()).unwrap());
+        rest = behind;
+    }
+    out + rest
+}
+
+fn raw(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
+    match kind {
+        "ping" => frame::write_frame(&mut out, Opcode::Ping, rest.as_bytes(), None),
+        "binary" => frame::write_frame(&mut out, Opcode::Binary, rest.as_bytes(), None),
+        "part" => frame::write_part(&mut out, false, Opcode::Text, rest.as_bytes(), None),
+        "rest" => frame::write_part(&mut out, true, Opcode::Continuation, rest.as_bytes(), None),
+        "close" => {
+            let (code, reason) = rest.split_once(' ').unwrap_or((rest, ""));
+            frame::write_close(&mut out, code.parse().unwrap(), reason, None);
+        }
+        _ => panic!("`{kind}` is no frame"),
+    }
+    out
+}
+
+#[test]
+fn talks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/xmpp/talks");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 15, "where are the talks?");
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut differing = Vec::new();
+    for file in &files {
+        let mut player = Player::new();
+        player.play(file);
+        let expect = player.page.join("\n") + "\n";
+        let found = std::fs::read_to_string(file).unwrap();
+        if bless {
+            std::fs::write(file, &expect).unwrap();
+        } else if found != expect {
+            differing.push(difference(file, &found, &expect));
+        }
+    }
+    assert!(
+        differing.is_empty(),
+        "{}\nBLESS=1 cargo test -p protocols talks rewrites them",
+        differing.join("\n")
+    );
+}
+
+/// The first line in which a file differs from what was played.
+fn difference(file: &Path, found: &str, played: &str) -> String {
+    let (mut left, mut right) = (found.lines(), played.lines());
+    let mut number = 0;
+    loop {
+        number += 1;
+        let pair = (left.next(), right.next());
+        if pair.0 != pair.1 || pair.0.is_none() {
+            let name = file.file_name().unwrap();
+            return format!("{name:?}:{number}: written {:?}\nplayed  {:?}", pair.0, pair.1);
+        }
+    }
+}
