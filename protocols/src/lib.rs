@@ -8,7 +8,7 @@ pub mod yardstick;
 use model::Protocol;
 
 /// Every protocol there is: one row each.
-pub static PROTOCOLS: &[&dyn Protocol] = &[&xmpp::Xmpp];
+pub static PROTOCOLS: &[&dyn Protocol] = &[&xmpp::Xmpp, &yardstick::Yardstick];
 
 /// The protocol of that name.
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {

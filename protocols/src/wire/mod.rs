@@ -2,3 +2,4 @@
 pub mod frame;
 pub mod http;
 pub mod rng;
+pub mod socket;

@@ -2,11 +2,13 @@
 mod field;
 mod json;
 mod proto;
+mod session;
 mod types;
 
 use std::fmt;
 
 pub use field::{Millis, Text};
+pub use session::Yardstick;
 pub use types::*;
 
 /// Path of the WebSocket endpoint.

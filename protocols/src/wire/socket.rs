@@ -1,0 +1,148 @@
+//! A client's WebSocket, from the upgrade to the close, without I/O: what every session that
+//! speaks over a WebSocket has in common.
+
+use super::frame::{self, Assembler, FrameError, Limits, Opcode, close_code};
+use super::http::{self, UpgradeRequest};
+use model::{Effects, Endpoint, Event, Fault, FaultClass};
+
+/// A client's WebSocket. Sixteen bytes when open and nothing is fragmented.
+#[derive(Debug, Default)]
+pub struct Socket {
+    /// The key of the upgrade under way.
+    key: Option<Box<[u8; 16]>>,
+    assembler: Assembler,
+}
+
+/// What the next bytes were.
+#[derive(Debug, PartialEq)]
+pub enum Input<'a> {
+    /// Not enough yet.
+    More,
+    /// The upgrade was accepted, with this subprotocol.
+    Opened(Option<&'a str>),
+    /// A whole message.
+    Message(Opcode, &'a [u8]),
+    /// A frame that has been dealt with here.
+    Nothing,
+    /// The conversation cannot go on.
+    Broken(Fault),
+}
+
+impl Socket {
+    /// Asks for the upgrade.
+    pub fn upgrade(
+        &mut self,
+        endpoint: &Endpoint,
+        headers: &[(&str, &str)],
+        protocols: &[&str],
+        fx: &mut Effects,
+    ) {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&fx.rng.u64().to_le_bytes());
+        key[8..].copy_from_slice(&fx.rng.u64().to_le_bytes());
+        let host = endpoint.authority();
+        let request = UpgradeRequest { path: &endpoint.path, host: &host, headers, protocols, key };
+        *self = Socket { key: Some(Box::new(key)), assembler: Assembler::new() };
+        if let Err(error) = request.write(&mut fx.out) {
+            fx.broken(FaultClass::Upgrade, error.to_string());
+        }
+    }
+
+    /// Takes the next piece of what arrived; also says how many bytes it took.
+    #[inline]
+    pub fn read<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+        offered: &[&str],
+        bytes_max: usize,
+        fx: &mut Effects,
+    ) -> (usize, Input<'a>) {
+        if let Some(key) = &self.key {
+            let key = **key;
+            return self.read_upgrade(key, bytes, offered, fx);
+        }
+        let limits = Limits::of(bytes_max);
+        let (part, used) = match frame::decode(bytes, limits) {
+            Ok(None) => return (0, Input::More),
+            Ok(Some(found)) => found,
+            Err(error) => return (bytes.len(), broken(error, fx)),
+        };
+        let input = match self.assembler.push(part, limits) {
+            Ok(None) => Input::Nothing,
+            Ok(Some((opcode, payload))) => match opcode.is_control() {
+                false => Input::Message(opcode, payload),
+                true => control(opcode, payload, fx),
+            },
+            Err(error) => broken(error, fx),
+        };
+        (used, input)
+    }
+
+    #[cold]
+    fn read_upgrade<'a>(
+        &mut self,
+        key: [u8; 16],
+        bytes: &'a [u8],
+        offered: &[&str],
+        fx: &mut Effects,
+    ) -> (usize, Input<'a>) {
+        match http::read_response(bytes, key, offered) {
+            Ok(None) => (0, Input::More),
+            Ok(Some(accepted)) => {
+                self.key = None;
+                fx.events.push(Event::Connected);
+                (accepted.consumed, Input::Opened(accepted.protocol))
+            }
+            Err(error) => {
+                (bytes.len(), Input::Broken(Fault::new(FaultClass::Upgrade, error.to_string())))
+            }
+        }
+    }
+}
+
+/// Appends one frame, masked as a client must (RFC 6455 section 5.3).
+pub fn write(opcode: Opcode, payload: &[u8], fx: &mut Effects) {
+    let mask = (fx.rng.u64() as u32).to_le_bytes();
+    frame::write_frame(&mut fx.out, opcode, payload, Some(mask));
+}
+
+/// Appends a close frame.
+pub fn write_close(code: u16, fx: &mut Effects) {
+    let mask = (fx.rng.u64() as u32).to_le_bytes();
+    frame::write_close(&mut fx.out, code, "", Some(mask));
+}
+
+#[cold]
+fn control<'a>(opcode: Opcode, payload: &[u8], fx: &mut Effects) -> Input<'a> {
+    match opcode {
+        Opcode::Ping => {
+            write(Opcode::Pong, payload, fx);
+            Input::Nothing
+        }
+        Opcode::Close => match frame::read_close(payload) {
+            Err(error) => broken(error, fx),
+            Ok(told) => {
+                write_close(close_code::NORMAL, fx);
+                let detail = match told {
+                    None => "the target closed the WebSocket".into(),
+                    Some((code, reason)) => {
+                        let reason = reason.escape_debug();
+                        format!("the target closed the WebSocket: {code} {reason}")
+                    }
+                };
+                Input::Broken(Fault::new(FaultClass::Closed, detail.trim_end()))
+            }
+        },
+        _ => Input::Nothing,
+    }
+}
+
+#[cold]
+fn broken<'a>(error: FrameError, fx: &mut Effects) -> Input<'a> {
+    let class = match error {
+        FrameError::TooLarge { .. } => FaultClass::TooLarge,
+        _ => FaultClass::Protocol,
+    };
+    write_close(error.close_code(), fx);
+    Input::Broken(Fault::new(class, error.to_string()))
+}
