@@ -6,7 +6,7 @@ use super::tree::{Node, Value};
 use crate::stamp::PEOPLE_MAX;
 use crate::{Accounts, Secret};
 
-const KEYS: &[&str] = &["count", "first", "name", "password", "csv"];
+pub(super) const KEYS: &[&str] = &["count", "first", "name", "password", "csv"];
 const SECRET_KEYS: &[&str] = &["env", "file"];
 
 /// Reads `accounts`. `people` is how many the timeline brings: the default count.
@@ -78,7 +78,7 @@ fn secret(reader: &mut Reader<'_>, node: &Node) -> Option<Secret> {
         (None, Some(file)) => Some(Secret::File(reader.text(file, "the file's path")?.into())),
         _ => {
             let help = "as in `\"user{n}\"`, `{env: CHAT_PASSWORD}` or `{file: secret.txt}`";
-            reader.wrong(node.place, "`password` needs one source", help);
+            reader.missing(&fields, node.place, "`password` needs one source", help);
             None
         }
     }

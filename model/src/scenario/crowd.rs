@@ -25,15 +25,17 @@ pub(super) struct Draft<'n> {
 /// Reads names, sizes and features of `crowds`.
 pub(super) fn drafts<'n>(
     reader: &mut Reader<'_>,
-    node: Option<&'n Node>,
+    root: &Fields<'n>,
     at: Place,
     scale: f64,
     facts: Option<&Facts>,
 ) -> Option<Vec<Draft<'n>>> {
     let example = "as in `crowds: {people: {size: 100, journey: [login, join, say, leave]}}`";
+    let node = root.get("crowds");
     let Some(pairs) = node.and_then(Node::map).filter(|pairs| !pairs.is_empty()) else {
         let place = node.map_or(at, |node| node.place);
-        reader.wrong(place, "the scenario needs `crowds`: a map of people by name", example);
+        let reason = "the scenario needs `crowds`: a map of people by name";
+        reader.missing(root, place, reason, example);
         return None;
     };
     if pairs.len() > CROWDS_MAX {
@@ -64,7 +66,12 @@ pub(super) fn drafts<'n>(
 
 fn size(reader: &mut Reader<'_>, fields: &Fields<'_>, at: Place, scale: f64) -> Option<u32> {
     let Some(node) = fields.get("size") else {
-        reader.wrong(at, "this crowd does not say how many people it has", "add `size: 100`");
+        reader.missing(
+            fields,
+            at,
+            "this crowd does not say how many people it has",
+            "add `size: 100`",
+        );
         return None;
     };
     let size = reader.whole(node, "the size of a crowd", 1, PEOPLE_MAX.into())?;

@@ -25,7 +25,7 @@ pub(super) fn read(
 ) -> Option<Program> {
     let Some((key, node)) = fields.pair("journey") else {
         let help = "add `journey: [login, join, {talk: {every: 5s, for: 20s}}, leave]`";
-        reader.wrong(at, "this crowd has no `journey`", help);
+        reader.missing(fields, at, "this crowd has no `journey`", help);
         return None;
     };
     let nodes = match &node.value {

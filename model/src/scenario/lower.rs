@@ -59,6 +59,7 @@ pub(super) struct Lowering<'r, 's> {
     pub(super) facts: &'r Facts,
     pub(super) program: Program,
     inside: Inside,
+    lacks_rooms: bool,
 }
 
 impl<'r, 's> Lowering<'r, 's> {
@@ -68,7 +69,7 @@ impl<'r, 's> Lowering<'r, 's> {
         facts: &'r Facts,
     ) -> Lowering<'r, 's> {
         let program = Program::default();
-        Lowering { reader, rooms, facts, program, inside: Inside::Journey }
+        Lowering { reader, rooms, facts, program, inside: Inside::Journey, lacks_rooms: false }
     }
 
     /// The verb of a step and what belongs to it.
@@ -141,8 +142,8 @@ impl<'r, 's> Lowering<'r, 's> {
     /// Lowers one step; `None` if it has a mistake.
     pub(super) fn lower(&mut self, step: &Step<'_>) -> Option<()> {
         let is_block = matches!(step.verb, "repeat" | "choose");
-        if !is_block && let Value::Map(_) = step.whole.value {
-            self.reader.fields(step.whole, &format!("the step `{}`", step.verb), &[step.verb])?;
+        if !is_block {
+            self.alone(step)?;
         }
         match step.verb {
             "login" => self.bare(step, DeedVerb::Ask(Measure::Login)),
@@ -167,13 +168,25 @@ impl<'r, 's> Lowering<'r, 's> {
             "talk" => self.talk(step),
             "repeat" => self.repeat(step),
             "choose" => {
-                self.reader.fields(step.whole, "the step `choose`", &["choose"])?;
+                self.alone(step)?;
                 let value = self.value(step)?;
                 self.choose(value)
             }
             "gate" => self.gate(step),
             _ => self.stage(step),
         }
+    }
+
+    /// Refuses keys beside the verb, as a wrong indentation brings them about.
+    fn alone(&mut self, step: &Step<'_>) -> Option<()> {
+        let pairs = step.whole.map().unwrap_or_default();
+        let other = pairs.iter().map(|(key, _)| key).find(|key| !std::ptr::eq(*key, step.key));
+        let Some(other) = other else { return Some(()) };
+        let (verb, name) = (step.verb, other.text().unwrap_or_default());
+        let reason = format!("`{name}` stands beside `{verb}`, not in it");
+        let help = format!("did you mean `{verb}: {{…, {name}: …}}`?");
+        self.reader.wrong(other.place, reason, help);
+        None
     }
 
     fn push(&mut self, op: Op) -> Option<()> {
@@ -237,6 +250,10 @@ impl<'r, 's> Lowering<'r, 's> {
         keys: &[&str],
     ) -> Option<()> {
         self.known(step, measure)?;
+        if self.rooms.names.is_empty() {
+            self.no_rooms(step.at);
+            return None;
+        }
         let mut deed = Deed {
             verb: DeedVerb::Ask(measure),
             room: Some(default),
@@ -257,14 +274,14 @@ impl<'r, 's> Lowering<'r, 's> {
                 deed.room = Some(self.choice(value, measure)?);
             }
         }
-        if self.rooms.names.is_empty() {
-            self.no_rooms(step.at);
-            return None;
-        }
         self.push(Op::Do(deed))
     }
 
+    /// Said once, however many steps need one.
     fn no_rooms(&mut self, place: Place) {
+        if std::mem::replace(&mut self.lacks_rooms, true) {
+            return;
+        }
         self.reader.wrong(place, "the scenario has no rooms", "add a line `rooms: [lobby]`");
     }
 
@@ -311,12 +328,16 @@ impl<'r, 's> Lowering<'r, 's> {
     /// `talk: {every, for | times}`: the first message comes one full `every` after the start.
     fn talk(&mut self, step: &Step<'_>) -> Option<()> {
         self.known(step, Measure::Say)?;
+        if self.rooms.names.is_empty() {
+            self.no_rooms(step.at);
+            return None;
+        }
         let keys = [&["every", "for", "times", "room"][..], &TEXT_KEYS].concat();
         let value = self.value(step)?;
         let fields = self.reader.fields(value, "`talk`", &keys)?;
         let Some(every) = fields.get("every") else {
             let help = "as in `talk: {every: 5s, for: 20s}`";
-            self.reader.wrong(step.at, "`talk` does not say how often", help);
+            self.reader.missing(&fields, step.at, "`talk` does not say how often", help);
             return None;
         };
         let every = self.pause(every, "`every`");
@@ -325,7 +346,7 @@ impl<'r, 's> Lowering<'r, 's> {
         let (times, for_ns) = self.bounds(&fields)?;
         if times.is_none() && for_ns.is_none() {
             let help = "add `for: 20s` or `times: 4`";
-            self.reader.wrong(step.at, "`talk` does not say how long", help);
+            self.reader.missing(&fields, step.at, "`talk` does not say how long", help);
             return None;
         }
         let verb = DeedVerb::Ask(Measure::Say);
@@ -399,7 +420,7 @@ impl<'r, 's> Lowering<'r, 's> {
         let (list, weighed) = (fields.get("do"), fields.get("choose"));
         if list.is_some() == weighed.is_some() {
             let help = "as in `{repeat: 10, think: 5s, do: [say]}`";
-            self.reader.wrong(step.at, "`repeat` needs either `do` or `choose`", help);
+            self.reader.missing(&fields, step.at, "`repeat` needs either `do` or `choose`", help);
             return None;
         }
         let start = self.place() as usize;

@@ -76,6 +76,12 @@ fn window(line: &str, column: u32, width: u32, room: usize) -> (String, usize, u
             from -= 1;
             before -= breadth(chars[from]);
         }
+        // Near the end of the line there is room for more before the mark.
+        let mut behind: usize = chars[from..].iter().map(|&c| breadth(c)).sum();
+        while from > 0 && behind + breadth(chars[from - 1]) <= all {
+            from -= 1;
+            behind += breadth(chars[from]);
+        }
         to = from;
         let mut used = 0;
         while to < chars.len() && used + breadth(chars[to]) <= all {

@@ -23,7 +23,12 @@ mod threshold;
 mod timeline;
 mod tree;
 mod unit;
+mod words;
 
+#[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
+mod schema_tests;
 #[cfg(test)]
 mod tests;
 

@@ -36,7 +36,7 @@ pub(super) fn advice<'a>(
     let mut all = candidates.into_iter();
     let listed: Vec<String> = all.by_ref().take(LISTED_MAX).map(|c| format!("`{c}`")).collect();
     match (listed.is_empty(), all.next()) {
-        (true, _) => format!("there are no {possible} here"),
+        (true, _) => format!("there are no {possible}"),
         (false, None) => format!("the {possible} are {}", listed.join(", ")),
         (false, Some(_)) => format!("the {possible} are {}, …", listed.join(", ")),
     }
@@ -99,6 +99,6 @@ mod tests {
     #[test]
     fn advice_lists_what_there_is() {
         assert_eq!(advice("q", ["a1", "b1"], "keys"), "the keys are `a1`, `b1`");
-        assert_eq!(advice("q", [], "rooms"), "there are no rooms here");
+        assert_eq!(advice("q", [], "rooms"), "there are no rooms");
     }
 }

@@ -70,7 +70,7 @@ fn read(
     protocol: &str,
 ) -> Option<Plan> {
     let fields = reader.fields(root, WHAT, KEYS)?;
-    let start = Place { line: 1, column: 1, width: 1, ..root.place };
+    let start = start(root);
     let about = match fields.get("about") {
         Some(node) => about(reader, node),
         None => Some(String::new()),
@@ -79,18 +79,18 @@ fn read(
         Some(node) => reader.whole(node, "`seed`", 0, 1 << 53),
         None => Some(SEED),
     };
-    let written = target::read(reader, root);
+    let written = target::read(reader, &fields, start);
     if facts.is_none() {
         let place = fields.get("protocol").or(fields.get("target")).map_or(start, |n| n.place);
         let reason = format!("there is no protocol `{protocol}`");
         reader.wrong(place, reason, "`throng protocols` lists them");
     }
     let rooms = Rooms::read(reader, fields.get("rooms"));
-    let drafts = crowd::drafts(reader, fields.get("crowds"), start, options.scale, facts);
+    let drafts = crowd::drafts(reader, &fields, start, options.scale, facts);
     let drafts = drafts.unwrap_or_default();
     let phases = match drafts.is_empty() {
         true => None,
-        false => timeline::read(reader, fields.get("timeline"), start, &drafts),
+        false => timeline::read(reader, &fields, start, &drafts),
     };
     let crowds = crowds(reader, &drafts, phases.as_deref(), rooms.as_ref(), facts);
     let limits = limit::read(reader, fields.get("limits"));
@@ -110,6 +110,11 @@ fn read(
         limits: limits?,
         thresholds: thresholds?,
     })
+}
+
+/// The beginning of the file: where things are missing.
+pub(super) fn start(root: &Node) -> Place {
+    Place { line: 1, column: 1, width: 1, ..root.place }
 }
 
 fn about(reader: &mut Reader<'_>, node: &Node) -> Option<String> {

@@ -18,6 +18,8 @@ pub(super) struct Reader<'s> {
 pub(super) struct Fields<'n> {
     pub(super) place: Place,
     pairs: Vec<(&'n Node, &'n Node)>,
+    /// There were keys it should not have: one of them is probably what is missing.
+    is_spoiled: bool,
 }
 
 impl<'n> Fields<'n> {
@@ -65,9 +67,11 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Notes a complaint about a node.
-    pub(super) fn complain(&mut self, node: &Node, complaint: Complaint) {
-        self.wrong(node.place, complaint.reason, complaint.suggestion);
+    /// Notes that something is missing, unless a key that is there was probably meant to be it.
+    pub(super) fn missing(&mut self, fields: &Fields<'_>, place: Place, reason: &str, help: &str) {
+        if !fields.is_spoiled {
+            self.wrong(place, reason, help);
+        }
     }
 
     /// The place of a part of a node's text (`part` must be a slice of `text`).
@@ -98,6 +102,7 @@ impl<'s> Reader<'s> {
             return None;
         };
         let mut kept: Vec<(&Node, &Node)> = Vec::new();
+        let mut is_spoiled = false;
         for (key, value) in pairs {
             let Some(name) = key.text() else {
                 let reason = format!("a key of {what} must be a word, not {}", key.kind());
@@ -111,6 +116,7 @@ impl<'s> Reader<'s> {
             }
             if !keys.contains(&name) {
                 self.unknown_key(key, value, what, keys);
+                is_spoiled = true;
             } else if kept.iter().any(|(other, _)| other.text() == Some(name)) {
                 let reason = format!("`{name}` is given twice in {what}");
                 self.wrong(key.place, reason, "remove one of the two");
@@ -118,7 +124,7 @@ impl<'s> Reader<'s> {
                 kept.push((key, value));
             }
         }
-        Some(Fields { place: node.place, pairs: kept })
+        Some(Fields { place: node.place, pairs: kept, is_spoiled })
     }
 
     fn unknown_key(&mut self, key: &Node, value: &Node, what: &str, keys: &[&str]) {

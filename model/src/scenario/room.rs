@@ -51,7 +51,8 @@ impl Rooms {
     fn pattern(&mut self, reader: &mut Reader<'_>, node: &Node) -> Option<()> {
         let fields = reader.fields(node, "`rooms`", KEYS)?;
         let Some(count) = fields.get("count") else {
-            reader.wrong(
+            reader.missing(
+                &fields,
                 node.place,
                 "`rooms` needs a `count`",
                 "as in `{count: 10, name: \"room-{n}\"}`",

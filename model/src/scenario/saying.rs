@@ -15,7 +15,7 @@ const SIGMA_MAX: f64 = 5.0;
 const DEFAULT: Text = Text::Words(1, 10);
 /// Keys of what is said.
 pub(super) const TEXT_KEYS: [&str; 3] = ["words", "bytes", "lines"];
-const SPAN_KEYS: &[&str] = &["uniform", "exponential", "log-normal"];
+pub(super) const SPAN_KEYS: &[&str] = &["uniform", "exponential", "log-normal"];
 
 /// A span: `25s`, `1s..3s`, `{exponential: 5s}`, `{log-normal: {median: 5s, sigma: 0.5}}`.
 pub(super) fn span(reader: &mut Reader<'_>, node: &Node, what: &str) -> Option<Span> {
@@ -28,7 +28,7 @@ pub(super) fn span(reader: &mut Reader<'_>, node: &Node, what: &str) -> Option<S
     let [(law, node)] = found[..] else {
         let help = "as in `{uniform: 1s..3s}`, `{exponential: 5s}`, \
                     `{log-normal: {median: 5s, sigma: 0.5}}`";
-        reader.wrong(fields.place, format!("{what} needs one law"), help);
+        reader.missing(&fields, fields.place, &format!("{what} needs one law"), help);
         return None;
     };
     match law {
@@ -46,7 +46,7 @@ fn log_normal(reader: &mut Reader<'_>, node: &Node) -> Option<Span> {
     let fields = reader.fields(node, "`log-normal`", &["median", "sigma"])?;
     let (Some(median), Some(sigma)) = (fields.get("median"), fields.get("sigma")) else {
         let help = "as in `{median: 5s, sigma: 0.5}`";
-        reader.wrong(node.place, "`log-normal` needs a `median` and a `sigma`", help);
+        reader.missing(&fields, node.place, "`log-normal` needs a `median` and a `sigma`", help);
         return None;
     };
     let median = reader.positive(median, "the median");

@@ -56,6 +56,11 @@ fn place_at(at: &mut Node, path: &str, rest: &str, node: Node) -> Result<(), Mis
                     }
                 };
             }
+            // Names of thresholds may contain dots: `delivery p99.9`.
+            let (head, tail) = match path.strip_prefix("thresholds.") {
+                Some(name) if name == rest => (rest, None),
+                _ => (head, tail),
+            };
             // A new key; `limits` and `thresholds` may come into being on the way.
             let is_top = rest.len() == path.len();
             let is_open = is_top && matches!(head, "limits" | "thresholds");

@@ -1,6 +1,7 @@
 //! The target: a folder's name, the yardstick, or a URL, with options.
 
-use super::reader::Reader;
+use super::plan::{KEYS, WHAT, start};
+use super::reader::{Fields, Reader};
 use super::tree::{Node, Place, Value};
 use super::{Mistake, Scenario};
 use crate::{Endpoint, TargetRef};
@@ -19,23 +20,24 @@ impl Scenario {
     /// What the scenario puts under load, to find its protocol before there is a plan.
     pub fn target(&self) -> Result<TargetRef, Vec<Mistake>> {
         let mut reader = Reader::new(&self.sources);
-        let written = read(&mut reader, &self.root);
+        let fields = reader.fields(&self.root, WHAT, KEYS);
+        let written = fields.and_then(|fields| read(&mut reader, &fields, start(&self.root)));
         reader.finish(written.map(|written| written.target))
     }
 
     /// The protocol's name, if the scenario gives it. It must for a URL.
     pub fn protocol(&self) -> Option<String> {
         let mut reader = Reader::new(&self.sources);
-        read(&mut reader, &self.root)?.protocol
+        let fields = reader.fields(&self.root, WHAT, KEYS)?;
+        read(&mut reader, &fields, start(&self.root))?.protocol
     }
 }
 
 /// Reads `target` and `protocol`.
-pub(super) fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Written> {
-    let Some(node) = root.at("target").filter(|node| !matches!(node.value, Value::Null)) else {
-        let place = Place { line: 1, column: 1, width: 1, ..root.place };
+pub(super) fn read(reader: &mut Reader<'_>, root: &Fields<'_>, at: Place) -> Option<Written> {
+    let Some(node) = root.get("target") else {
         let help = "add `target: yardstick`, a folder's name, or a URL";
-        reader.wrong(place, "the scenario does not say what to put under load", help);
+        reader.missing(root, at, "the scenario does not say what to put under load", help);
         return None;
     };
     let (mut target, at) = match &node.value {
@@ -43,7 +45,7 @@ pub(super) fn read(reader: &mut Reader<'_>, root: &Node) -> Option<Written> {
         _ => (from_text(reader, node)?, node),
     };
     let inner = target.options.remove("protocol");
-    let outer = match root.at("protocol") {
+    let outer = match root.get("protocol") {
         Some(protocol) => Some(reader.text(protocol, "`protocol`")?.to_owned()),
         None => None,
     };

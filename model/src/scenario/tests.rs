@@ -3,12 +3,26 @@
 use super::*;
 use crate::*;
 
-/// A protocol for the tests, with a few features and without `typing`.
-pub(super) static FACTS: Facts = Facts {
-    name: "fixture",
-    about: "for tests",
-    schemes: &["ws"],
-    verbs: &[
+const YARDSTICK_VERBS: &[Measure] = &[
+    Measure::Login,
+    Measure::Join,
+    Measure::Leave,
+    Measure::Say,
+    Measure::History,
+    Measure::Members,
+    Measure::Presence,
+    Measure::Typing,
+    Measure::Read,
+    Measure::Ping,
+];
+
+/// Protocols for the tests, with the features the documentation speaks of.
+static YARDSTICK: Facts =
+    facts_of("yardstick", YARDSTICK_VERBS, &[("history", ""), ("members", ""), ("presence", "")]);
+/// Does not know `read`.
+static XMPP: Facts = facts_of(
+    "xmpp",
+    &[
         Measure::Login,
         Measure::Join,
         Measure::Leave,
@@ -16,31 +30,49 @@ pub(super) static FACTS: Facts = Facts {
         Measure::History,
         Measure::Members,
         Measure::Presence,
-        Measure::Read,
+        Measure::Typing,
         Measure::Ping,
     ],
-    features: &[
-        ("disco", ""),
-        ("roster", ""),
-        ("avatars", ""),
-        ("carbons", ""),
-        ("history", ""),
-        ("members", ""),
-        ("presence", ""),
-    ],
-    options: &[],
-    echo: true,
-    ack: Ack::Reply,
-    stamped_joins: false,
-};
+    &[("disco", ""), ("roster", ""), ("avatars", ""), ("carbons", ""), ("history", "")],
+);
+
+const fn facts_of(
+    name: &'static str,
+    verbs: &'static [Measure],
+    features: &'static [(&'static str, &'static str)],
+) -> Facts {
+    Facts {
+        name,
+        about: "for tests",
+        schemes: &["ws"],
+        verbs,
+        features,
+        options: &[],
+        echo: true,
+        ack: Ack::Reply,
+        stamped_joins: false,
+    }
+}
 
 pub(super) fn facts(name: &str) -> Option<&'static Facts> {
-    matches!(name, "fixture").then_some(&FACTS)
+    [&YARDSTICK, &XMPP].into_iter().find(|facts| facts.name == name)
+}
+
+/// Plans as the program does: the target tells the protocol.
+pub(super) fn plan_of(scenario: &Scenario) -> Result<Plan, Vec<Mistake>> {
+    let target = scenario.target()?;
+    let protocol = match target.name.as_str() {
+        "prosody" => "xmpp".into(),
+        name if name.contains("://") => scenario.protocol().unwrap_or_default(),
+        _ => "yardstick".to_owned(),
+    };
+    let options = PlanOptions { name: "test".into(), ..PlanOptions::default() };
+    scenario.plan(&options, &facts, &protocol)
 }
 
 pub(super) fn plan(text: &str) -> Result<Plan, Vec<Mistake>> {
-    let scenario = Scenario::parse("test.yaml", text).map_err(|mistake| vec![mistake])?;
-    scenario.plan(&PlanOptions { name: "test".into(), ..PlanOptions::default() }, &facts, "fixture")
+    let scenario = Scenario::parse("s.yaml", text).map_err(|mistake| vec![mistake])?;
+    plan_of(&scenario)
 }
 
 /// A plan of what must be right.

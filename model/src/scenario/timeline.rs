@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Most phases of a timeline.
 const PHASES_MAX: usize = 10_000;
-const RUN_KEYS: &[&str] = &["run", "at", "without", "as", "until", "deadline", "marks"];
+pub(super) const RUN_KEYS: &[&str] = &["run", "at", "without", "as", "until", "deadline", "marks"];
 const UNTIL: &[(&str, Until)] =
     &[("arrived", Until::Arrived), ("in", Until::In), ("done", Until::Done)];
 
@@ -28,13 +28,13 @@ pub(super) struct PhaseDraft<'n> {
 /// Reads `timeline`.
 pub(super) fn read<'n>(
     reader: &mut Reader<'_>,
-    node: Option<&'n Node>,
+    fields: &Fields<'n>,
     at: Place,
     crowds: &[Draft<'_>],
 ) -> Option<Vec<PhaseDraft<'n>>> {
     let example = "as in `timeline: [{run: viewers at 10/s}]`";
-    let Some(node) = node else {
-        reader.wrong(at, "the scenario has no `timeline`", example);
+    let Some(node) = fields.get("timeline") else {
+        reader.missing(fields, at, "the scenario has no `timeline`", example);
         return None;
     };
     let items = match &node.value {
@@ -232,7 +232,8 @@ fn features(
     prose: &[&str],
     crowd: &Draft<'_>,
 ) -> Option<Vec<String>> {
-    let had = crowd.features.as_ref()?;
+    // A mistake in the crowd's features has been told; what goes without them is not known.
+    let Some(had) = &crowd.features else { return Some(Vec::new()) };
     let before = reader.count();
     let mut without: Vec<(Place, &str)> =
         prose.iter().map(|name| (reader.part(prose_node, name), *name)).collect();

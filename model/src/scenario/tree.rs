@@ -268,6 +268,8 @@ impl Builder<'_> {
             "indent with spaces; YAML does not allow tabs"
         } else if line.contains(": >") {
             "put a value that begins with `>` in quotes, or write `above 5`, `at least 5`"
+        } else if let Some(number) = self.open_bracket(place.line as usize) {
+            &format!("a `{{` or `[` opened in line {number} is not closed")
         } else if line.contains(['{', '[', '}', ']']) {
             "check that every `{` and `[` is closed, with commas between"
         } else if line.contains('"') || line.contains('\'') {
@@ -276,6 +278,18 @@ impl Builder<'_> {
             "check the indentation and that each key ends with a colon and a space"
         };
         self.wrong(place, format!("this is not YAML: {}", error.info()), help)
+    }
+}
+
+impl Builder<'_> {
+    /// The last line up to `line` that opens more brackets than it closes.
+    fn open_bracket(&self, line: usize) -> Option<usize> {
+        let count = |text: &str, set: [char; 2]| text.matches(set).count();
+        let is_open = |text: &String| {
+            let text = text.split(" #").next().unwrap_or_default();
+            count(text, ['{', '[']) > count(text, ['}', ']'])
+        };
+        self.source.lines.iter().take(line).rposition(is_open).map(|at| at + 1)
     }
 }
 
