@@ -145,6 +145,9 @@ pub enum Op {
     Gate(u32),
     /// A new stage of the journey begins (index of [`Program::stages`]).
     Stage(u32),
+    /// From here on the person's waits and rounds take so many times as long, by weight: one
+    /// person is slow for good, another is not.
+    Pace(Vec<(u32, f32)>),
 }
 
 /// A journey, ready to be walked.
@@ -210,6 +213,7 @@ pub struct Mind {
     place: u32,
     own: RoomId,
     awaiting: bool,
+    pace: f32,
     rounds: Vec<Round>,
     rooms: Vec<RoomId>,
     some: Vec<RoomId>,
@@ -228,6 +232,7 @@ impl Mind {
             place: 0,
             own: index % rooms.max(1),
             awaiting: false,
+            pace: 1.0,
             rounds: Vec::new(),
             rooms: Vec::new(),
             some: Vec::new(),
@@ -291,7 +296,7 @@ impl Mind {
                 return self.deed(deed, rooms);
             }
             Op::Wait(span) => {
-                self.due = self.due + ns(span.draw(&mut self.rng));
+                self.due = self.due + self.paced(span);
                 self.place += 1;
             }
             Op::JoinSome { mean, of } => return self.join_some(*mean, (*of).min(rooms)),
@@ -307,6 +312,10 @@ impl Mind {
             Op::Stage(stage) => {
                 self.place += 1;
                 return Some(Next::Stage(*stage));
+            }
+            Op::Pace(classes) => {
+                self.pace = self.weighted(classes).unwrap_or(1.0);
+                self.place += 1;
             }
         }
         None
@@ -371,12 +380,13 @@ impl Mind {
     /// Begins a round of the innermost loop `delay` after the one before (an open schedule, which
     /// a slow round does not move), or leaves the loop for `end`.
     fn begin_round(&mut self, delay: Option<&Span>, end: u32) {
+        let delay = delay.map(|delay| self.paced(delay));
         let Some(round) = self.rounds.last_mut() else {
             self.place = end;
             return;
         };
         let begin = match delay {
-            Some(delay) => round.next + ns(delay.draw(&mut self.rng)),
+            Some(delay) => round.next + delay,
             None => self.due,
         };
         let is_over = begin >= round.until;
@@ -400,16 +410,26 @@ impl Mind {
     }
 
     fn choose(&mut self, arms: &[(u32, u32)]) {
-        let total: u64 = arms.iter().map(|&(weight, _)| u64::from(weight)).sum();
+        self.place = self.weighted(arms).unwrap_or(self.place + 1);
+    }
+
+    /// One of the items, by weight.
+    fn weighted<T: Copy>(&mut self, items: &[(u32, T)]) -> Option<T> {
+        let total: u64 = items.iter().map(|&(weight, _)| u64::from(weight)).sum();
         let mut left = self.rng.below(total);
-        for &(weight, place) in arms {
+        for &(weight, item) in items {
             if left < u64::from(weight) {
-                self.place = place;
-                return;
+                return Some(item);
             }
             left -= u64::from(weight);
         }
-        self.place += 1;
+        None
+    }
+
+    /// Draws a span at the person's own pace.
+    fn paced(&mut self, span: &Span) -> std::time::Duration {
+        let drawn = ns(span.draw(&mut self.rng));
+        if self.pace == 1.0 { drawn } else { drawn.mul_f32(self.pace) }
     }
 }
 
@@ -535,6 +555,20 @@ mod tests {
         ];
         let typing = walk(ops, 0).iter().filter(|d| d.1 == "typing").count();
         assert!((500..700).contains(&typing), "{typing}");
+    }
+
+    #[test]
+    fn a_slow_person_is_slow_for_good() {
+        let ops = vec![
+            Op::Pace(vec![(1, 10.0)]),
+            Op::Wait(Span::Fixed(S)),
+            deed(Measure::Ping, None),
+            every(2, 50, 6),
+            deed(Measure::Ping, None),
+            Op::Again(3),
+        ];
+        let dues: Vec<f64> = walk(ops, 0).iter().map(|d| d.0).collect();
+        assert_eq!(dues, [10.0, 30.0, 50.0]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod plan;
 mod probe;
 mod record;
 mod rng;
+pub mod scenario;
 mod session;
 pub mod stamp;
 mod threshold;

@@ -1,0 +1,145 @@
+//! `--set path=value`: changes a value of the tree before it is understood.
+
+use super::Scenario;
+use super::mistake::Mistake;
+use super::near;
+use super::tree::{self, Node, Place, Source, Value};
+
+/// Most values that can be set: places count their sources in 16 bits.
+const SETS_MAX: usize = 1_000;
+
+impl Scenario {
+    /// Sets the value at a path as in `crowds.viewers.size`; items of lists are numbered from 0.
+    /// The value is YAML, or plain text if it is not. A new key is added where its map exists.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), Mistake> {
+        let number = self.sources.len() as u16;
+        let source = Source::new(&format!("--set {path}"), value);
+        let path_source = Source::new("--set", path);
+        if self.sources.len() > SETS_MAX {
+            let reason = format!("more than {SETS_MAX} values are set");
+            return Err(path_source.mistake(word(path, path), reason, "change the file itself"));
+        }
+        let node = tree::read(&source, number, value).unwrap_or_else(|_| Node {
+            place: Place { source: number, line: 1, column: 1, width: 1 },
+            value: Value::Text(value.into()),
+        });
+        place_at(&mut self.root, path, path, node)
+            .map_err(|(place, reason, help)| path_source.mistake(place, reason, help))?;
+        self.sources.push(source);
+        Ok(())
+    }
+}
+
+type Misplaced = (Place, String, String);
+
+/// The place of a part of the path.
+fn word(path: &str, part: &str) -> Place {
+    let before = path.len().saturating_sub(part.len());
+    let column = path.get(..before).unwrap_or_default().chars().count() as u32 + 1;
+    let end = part.find('.').unwrap_or(part.len());
+    let width = part.get(..end).unwrap_or_default().chars().count() as u32;
+    Place { source: 0, line: 1, column, width: width.max(1) }
+}
+
+/// Puts `node` where `rest`, the end of `path`, leads from `at`.
+fn place_at(at: &mut Node, path: &str, rest: &str, node: Node) -> Result<(), Misplaced> {
+    let here = word(path, rest);
+    let (head, tail) = rest.split_once('.').map_or((rest, None), |(h, t)| (h, Some(t)));
+    match &mut at.value {
+        Value::Map(pairs) => {
+            if let Some((i, tail)) = find_key(pairs, rest) {
+                return match tail {
+                    Some(tail) => place_at(&mut pairs[i].1, path, tail, node),
+                    None => {
+                        pairs[i].1 = node;
+                        Ok(())
+                    }
+                };
+            }
+            // Names of thresholds may contain dots: `delivery p99.9`.
+            let (head, tail) = match path.strip_prefix("thresholds.") {
+                Some(name) if name == rest => (rest, None),
+                _ => (head, tail),
+            };
+            // A new key; `limits` and `thresholds` may come into being on the way.
+            let is_top = rest.len() == path.len();
+            let is_open = is_top && matches!(head, "limits" | "thresholds");
+            if tail.is_some() && !is_open {
+                let keys: Vec<String> =
+                    pairs.iter().filter_map(|(key, _)| key.text().map(str::to_owned)).collect();
+                return Err((
+                    here,
+                    format!("there is no `{head}` here"),
+                    nearest_path(path, rest, &keys),
+                ));
+            }
+            let name = if head.is_empty() { rest } else { head };
+            if name.is_empty() {
+                let help = "write a path as in `crowds.viewers.size`";
+                return Err((here, "the path has an empty part".into(), help.into()));
+            }
+            let value = match tail {
+                Some(tail) => {
+                    let inner = Node { place: node.place, value: Value::Text(tail.into()) };
+                    Node { place: node.place, value: Value::Map(vec![(inner, node)]) }
+                }
+                None => node,
+            };
+            let key = Node { place: value.place, value: Value::Text(name.into()) };
+            pairs.push((key, value));
+            Ok(())
+        }
+        Value::List(items) => {
+            let last = items.len().saturating_sub(1);
+            let item =
+                head.parse::<usize>().ok().and_then(|i| items.get_mut(i)).ok_or_else(|| {
+                    let help = format!("its items are numbered from 0 to {last}");
+                    (here, format!("this is a list, and `{head}` is no item of it"), help)
+                })?;
+            match tail {
+                Some(tail) => place_at(item, path, tail, node),
+                None => {
+                    *item = node;
+                    Ok(())
+                }
+            }
+        }
+        _ => {
+            let parent = path[..path.len() - rest.len()].trim_end_matches('.');
+            let reason = format!("there is nothing inside of `{parent}`");
+            let help = match parent {
+                "" => "the scenario is empty".into(),
+                parent => format!("set the whole of it: `{parent}=…`"),
+            };
+            Err((here, reason, help))
+        }
+    }
+}
+
+/// The key that `rest` begins with (keys may contain dots), and what comes behind it.
+fn find_key<'p>(pairs: &[(Node, Node)], rest: &'p str) -> Option<(usize, Option<&'p str>)> {
+    pairs
+        .iter()
+        .enumerate()
+        .filter_map(|(i, (key, _))| {
+            let key = key.text()?;
+            let behind = rest.strip_prefix(key)?;
+            match behind.strip_prefix('.') {
+                Some(tail) => Some((key.len(), i, Some(tail))),
+                None if behind.is_empty() => Some((key.len(), i, None)),
+                None => None,
+            }
+        })
+        .max_by_key(|&(len, ..)| len)
+        .map(|(_, i, tail)| (i, tail))
+}
+
+fn nearest_path(path: &str, rest: &str, keys: &[String]) -> String {
+    let (head, tail) = rest.split_once('.').unwrap_or((rest, ""));
+    let before = &path[..path.len() - rest.len()];
+    match near::nearest(head, keys.iter().map(String::as_str)) {
+        Some(near) if tail.is_empty() => format!("did you mean `{before}{near}`?"),
+        Some(near) => format!("did you mean `{before}{near}.{tail}`?"),
+        None => near::advice(head, keys.iter().map(String::as_str), "keys"),
+    }
+}
