@@ -1,0 +1,4 @@
+//! Tests of the results crate through its public door.
+
+mod directory;
+mod folder;
