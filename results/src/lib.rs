@@ -1,11 +1,11 @@
 //! Run directory, statistics, charts and reports.
 
-mod analysis;
+pub mod analysis;
 mod error;
 pub mod run;
-mod summary;
+pub mod summary;
 
-pub use analysis::Analysis;
+pub use analysis::{Analysis, exit_code};
 pub use error::Error;
 pub use run::{Manifest, Run, RunWriter, Status};
-pub use summary::Summary;
+pub use summary::{Summary, Verdict};

@@ -7,7 +7,6 @@ use super::probes::{self, ProbeWriter};
 use super::{EVENTS, FAULTS, INTERVALS, MANIFEST, PLAN, PROBES, Run, SCENARIO, SERIES, series};
 use crate::analysis::Analysis;
 use crate::error::Error;
-use crate::summary::Summary;
 use model::{Interval, Plan, ProbeSample, Record, Tick};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
@@ -123,7 +122,7 @@ impl RunWriter {
         let mut run = Run::load(&self.dir)?;
         run.manifest = self.manifest.clone();
         let analysis = Analysis::of(&run);
-        self.manifest.result = Some(Summary::of(&analysis));
+        self.manifest.result = Some(analysis.summary.clone());
         self.write_manifest()?;
         Ok(analysis)
     }
