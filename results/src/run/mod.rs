@@ -14,6 +14,7 @@ pub use buckets::Buckets;
 pub use load::{MeasureSecond, Run, Second};
 pub use manifest::{FORMAT, Generator, HostFacts, Manifest, Status, TargetFacts, iso_utc};
 pub use writer::RunWriter;
+pub(crate) use writer::replace;
 
 /// The manifest.
 pub const MANIFEST: &str = "run.json";
