@@ -131,9 +131,9 @@ pub struct Stats {
 impl Stats {
     /// Adds everything `other` saw.
     pub fn merge(&mut self, other: &Stats) {
-        self.asked += other.asked;
-        self.done += other.done;
-        self.failed += other.failed;
+        self.asked = self.asked.saturating_add(other.asked);
+        self.done = self.done.saturating_add(other.done);
+        self.failed = self.failed.saturating_add(other.failed);
         self.latency.merge(&other.latency);
         self.service.merge(&other.service);
     }
@@ -177,7 +177,8 @@ impl Interval {
         for (&measure, classes) in &other.faults {
             let mine = self.faults.entry(measure).or_default();
             for (&class, count) in classes {
-                *mine.entry(class).or_default() += count;
+                let mine = mine.entry(class).or_default();
+                *mine = mine.saturating_add(*count);
             }
         }
         self.lag.merge(&other.lag);

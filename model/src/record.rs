@@ -121,6 +121,12 @@ pub struct StageTally {
     pub first_in: Option<Tick>,
     /// When the last person so far left.
     pub last_out: Option<Tick>,
+    /// When the last person so far entered.
+    #[serde(default)]
+    pub last_in: Option<Tick>,
+    /// When the first person left.
+    #[serde(default)]
+    pub first_out: Option<Tick>,
 }
 
 impl Tally {
@@ -143,6 +149,8 @@ impl Tally {
             mine.left += theirs.left;
             mine.first_in = [mine.first_in, theirs.first_in].into_iter().flatten().min();
             mine.last_out = mine.last_out.max(theirs.last_out);
+            mine.last_in = mine.last_in.max(theirs.last_in);
+            mine.first_out = [mine.first_out, theirs.first_out].into_iter().flatten().min();
         }
     }
 

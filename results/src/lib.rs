@@ -1,1 +1,13 @@
 //! Run directory, statistics, charts and reports.
+
+pub mod analysis;
+mod error;
+mod report;
+pub mod run;
+pub mod summary;
+
+pub use analysis::{Analysis, exit_code};
+pub use error::Error;
+pub use report::{draw, summary_text};
+pub use run::{Manifest, Run, RunWriter, Status};
+pub use summary::{Summary, Verdict};

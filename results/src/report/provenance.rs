@@ -1,0 +1,103 @@
+//! Where the numbers come from, and the few that matter most.
+
+use super::escape::plain;
+use super::format::{bytes, count, duration, percent};
+use crate::run::Run;
+use crate::summary::Summary;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Name and value of everything one must know to run it again.
+pub(super) fn facts(run: &Run) -> Vec<(String, String)> {
+    let m = &run.manifest;
+    let facts = [
+        ("command", m.command.join(" ")),
+        ("throng", m.throng.clone()),
+        ("scenario", m.scenario_hash.clone()),
+        ("seed", m.seed.to_string()),
+        ("scale", m.scale.to_string()),
+        ("started", m.started.clone()),
+        ("target", m.target.name.clone()),
+        ("target version", m.target.version.clone()),
+        ("target options", pairs(&m.target.options)),
+        ("target processes", m.target.processes.join(", ")),
+        ("protocol", m.target.protocol.clone()),
+        ("kernel", m.host.kernel.clone()),
+        ("processor", format!("{} ({} cores)", m.host.cpu, m.host.cores)),
+        ("memory", bytes(m.host.memory_bytes)),
+        ("descriptors a process", count(m.host.descriptors_max)),
+        ("limits", pairs(&m.host.limits)),
+        (
+            "generator",
+            format!("{} shards in {} processes", m.generator.shards, m.generator.processes),
+        ),
+    ];
+    let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    said.map(|(name, value)| (name.to_owned(), plain(&value))).collect()
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> String {
+    map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
+}
+
+/// One figure of the headline.
+#[derive(Debug, Serialize)]
+pub(super) struct Tile {
+    /// What it is.
+    label: &'static str,
+    /// The figure.
+    value: String,
+    /// What it is to be compared with.
+    beside: String,
+    /// Whether it is less than was asked.
+    short: bool,
+}
+
+/// The headline's figures.
+pub(super) fn tiles(s: &Summary) -> Vec<Tile> {
+    let tile = |label, value, beside, short| Tile { label, value, beside, short };
+    let mut tiles = vec![
+        tile(
+            "people in",
+            count(s.people.entered),
+            format!("of {} asked", count(s.people.asked)),
+            s.people.entered < s.people.asked,
+        ),
+        tile(
+            "messages sent",
+            count(s.sends.sent),
+            format!("of {} due", count(s.sends.due)),
+            s.sends.sent < s.sends.due,
+        ),
+        tile(
+            "deliveries",
+            count(s.ledger.received),
+            format!("{} lost of {} owed", count(s.ledger.lost), count(s.ledger.owed)),
+            s.ledger.lost > 0,
+        ),
+    ];
+    if let Some(row) = s.measures.iter().find(|row| row.name == "delivery" && row.latency.count > 0)
+    {
+        tiles.push(tile(
+            "delivery latency",
+            duration(row.latency.p50_ms),
+            format!("median; p99 {}", duration(row.latency.p99_ms)),
+            false,
+        ));
+    }
+    if let Some(usage) = &s.target_usage {
+        tiles.push(tile(
+            "target CPU",
+            percent(usage.cpu_mean_percent),
+            format!("of one core; max {}", percent(usage.cpu_max_percent)),
+            false,
+        ));
+        tiles.push(tile(
+            "target memory",
+            bytes(usage.rss_peak_bytes),
+            "peak, resident".to_owned(),
+            false,
+        ));
+    }
+    tiles
+}

@@ -1,0 +1,5 @@
+//! Tests of the results crate through its public door.
+
+mod directory;
+mod fixture;
+mod folder;
