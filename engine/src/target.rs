@@ -3,5 +3,5 @@
 mod launch;
 mod spec;
 
-pub use launch::{Running, launch};
+pub use launch::{Running, check_needs, launch};
 pub use spec::{Knob, Need, Spec};

@@ -1,2 +1,34 @@
 //! The binary: arguments, wiring, terminal.
-fn main() {}
+
+mod cli;
+mod command;
+mod failure;
+mod host;
+mod load;
+mod progress;
+mod site;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => command::run::run(&args),
+        Command::Plan(args) => command::plan::plan(&args),
+        Command::Check(args) => command::check::check(&args),
+        Command::Report(args) => command::report::report(&args),
+        Command::Serve(args) => command::serve::serve(&args),
+        Command::Targets(args) => command::list::targets(&args),
+        Command::Protocols => command::list::protocols(),
+        Command::Schema => command::list::schema(),
+        Command::Worker => command::run::worker(),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("{}", failure.message.trim_end());
+            ExitCode::from(failure.code)
+        }
+    }
+}

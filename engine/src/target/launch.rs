@@ -225,7 +225,9 @@ fn tail(path: &Path) -> io::Result<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-fn check_needs(spec: &Spec) -> Result<(), String> {
+/// Whether the programs a target needs are installed; the error says how to install the first that
+/// is missing.
+pub fn check_needs(spec: &Spec) -> Result<(), String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let is_there = |command: &str| {
         // Servers are often installed where only root looks.

@@ -1,0 +1,153 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A performance laboratory for chat servers.
+#[derive(Debug, Parser)]
+#[command(
+    name = "throng",
+    version,
+    about,
+    max_term_width = 100,
+    after_help = "Examples:
+  throng run scenarios/quickstart.yaml
+  throng run scenarios/prosody-cpu.yaml --scale 0.2 --seed 7
+  throng run scenarios/quickstart.yaml --set target.codec=json --json
+  throng plan scenarios/river-yardstick.yaml
+  throng report runs/quickstart-20260131-120000
+
+Exit code: 0 all thresholds kept · 1 a threshold broken · 2 wrong usage or scenario ·
+3 could not measure"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// How does it behave under this crowd? Runs a scenario and reports
+    Run(RunArgs),
+    /// Prints the resolved plan of a scenario, with its peak rates
+    Plan(PlanArgs),
+    /// Checks whether a scenario can be run here: descriptors, ports, memory, target
+    Check(ScenarioArgs),
+    /// Draws the reports of a run directory again
+    Report(ReportArgs),
+    /// Serves the yardstick: throng's own small chat server
+    Serve(ServeArgs),
+    /// Lists the targets that throng can start
+    Targets(FolderArgs),
+    /// Lists the protocols, with their verbs, features and options
+    Protocols,
+    /// Prints the JSON Schema of scenario files, for editors
+    Schema,
+    /// (Started by throng itself.)
+    #[command(hide = true)]
+    Worker,
+}
+
+/// What is to be run.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioArgs {
+    /// The scenario file
+    pub(crate) scenario: PathBuf,
+    /// Factor for the sizes of all crowds
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub(crate) scale: f64,
+    /// Seed of everything random
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Changes a value of the scenario, as in `crowds.people.size=500`
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+}
+
+/// Where targets are found.
+#[derive(Debug, Args)]
+pub(crate) struct FolderArgs {
+    /// Folder of the targets [default: `targets` here or beside the scenario's folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) targets: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Prints the plan as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// The run directory [default: runs/<name>-<time>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Prints the summary as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Shows no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Threads that carry people [default: half of the processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) shards: Option<u16>,
+    /// Most people in one process [default: what the descriptor limit allows]
+    #[arg(long, value_name = "N")]
+    pub(crate) people_per_process: Option<u64>,
+    /// Believe the certificate authorities in this PEM file, and no others
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Believe every certificate (for tests only)
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Permission to load a host that is neither on loopback nor in a private network
+    #[arg(long, value_name = "HOST")]
+    pub(crate) i_am_allowed_to_load: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Run directories
+    #[arg(required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Prints the summary as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:4000", value_name = "ADDRESS")]
+    pub(crate) listen: SocketAddr,
+    /// Allows an address that other machines can reach
+    #[arg(long)]
+    pub(crate) expose: bool,
+    /// Messages a room remembers
+    #[arg(long, default_value_t = 100)]
+    pub(crate) history: usize,
+    /// How arrivals and departures are announced: eager, batched, off
+    #[arg(long, default_value = "batched")]
+    pub(crate) presence: String,
+    /// Longest time a busy room collects messages for one write
+    #[arg(long, default_value = "200ms", value_name = "DURATION")]
+    pub(crate) flush_window: String,
+    /// Most connections
+    #[arg(long, default_value_t = server::config::CONNECTIONS_MAX)]
+    pub(crate) connections: usize,
+    /// Faults to commit on purpose, as in `drop=0.01,duplicate=0.01,seed=7`
+    #[arg(long, value_name = "RULES")]
+    pub(crate) fault: Option<String>,
+    /// Where to write the faults that were committed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fault_log: Option<PathBuf>,
+}

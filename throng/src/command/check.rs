@@ -1,0 +1,122 @@
+//! `throng check`: what this machine allows against what the plan needs, with advice.
+
+use crate::cli::ScenarioArgs;
+use crate::failure::{Ending, UNMEASURED};
+use crate::load::{Loaded, load};
+use crate::site::Site;
+use engine::limits;
+
+/// Process memory of a person, bytes, with everything its session and connection keep: what was
+/// measured for a person in a room, with a reserve for rosters and histories under way.
+const PERSON_BYTES: u64 = 4 << 10;
+/// Kernel memory of a connection on loopback, both ends, bytes.
+const KERNEL_BYTES: u64 = 10 << 10;
+
+/// One line of the check: what was looked at, and what to do if it is not enough.
+pub(crate) struct Finding {
+    pub(crate) is_fine: bool,
+    pub(crate) what: String,
+    pub(crate) advice: String,
+}
+
+/// Prints what was found; the exit code tells whether the scenario can be run here.
+pub(crate) fn check(args: &ScenarioArgs) -> Ending {
+    let loaded = load(args)?;
+    let findings = look(&loaded);
+    for finding in &findings {
+        let word = if finding.is_fine { "ok  " } else { "NOT " };
+        println!("{word} {}", finding.what);
+        if !finding.is_fine {
+            println!("     {}", finding.advice);
+        }
+    }
+    Ok(if findings.iter().all(|finding| finding.is_fine) { 0 } else { UNMEASURED })
+}
+
+/// Looks at everything that can stop a run before it begins.
+pub(crate) fn look(loaded: &Loaded) -> Vec<Finding> {
+    let people = u64::from(loaded.plan.people());
+    vec![
+        descriptors(people),
+        ports(people, loaded),
+        memory(people),
+        target(loaded),
+        accounts(loaded),
+    ]
+}
+
+fn descriptors(people: u64) -> Finding {
+    let (_, hard) = limits::raise_descriptors();
+    let each = limits::connections_per_process();
+    let processes = people.div_ceil(each).max(1);
+    let split =
+        if processes > 1 { format!(": {processes} worker processes") } else { String::new() };
+    Finding {
+        is_fine: processes <= 64,
+        what: format!("descriptors: {people} people, {each} a process (hard limit {hard}){split}"),
+        advice: "raise the hard limit: `ulimit -Hn 1000000` as root, or in limits.conf".into(),
+    }
+}
+
+fn ports(people: u64, loaded: &Loaded) -> Finding {
+    let (low, high) = limits::local_ports();
+    let each = u64::from(high - low + 1);
+    let is_local = match &loaded.site {
+        Site::Own { .. } => true,
+        Site::Elsewhere { url } => url.contains("//127.") || url.contains("//localhost"),
+    };
+    Finding {
+        is_fine: is_local || people <= each,
+        what: match is_local && people > each {
+            true => {
+                format!("ports: {each} an address ({low} to {high}), several loopback addresses")
+            }
+            false => format!("ports: {each} to one address of the target ({low} to {high})"),
+        },
+        advice: format!(
+            "{people} people need more local ports: `sysctl net.ipv4.ip_local_port_range=\"1024 \
+             65535\"`, or a target with several addresses"
+        ),
+    }
+}
+
+fn memory(people: u64) -> Finding {
+    let needed = people * (PERSON_BYTES + KERNEL_BYTES);
+    let available = limits::available_bytes();
+    Finding {
+        is_fine: needed < available,
+        what: format!("memory: about {} MiB of {} MiB available", needed >> 20, available >> 20),
+        advice: "scale the scenario down (--scale), or free memory".into(),
+    }
+}
+
+fn target(loaded: &Loaded) -> Finding {
+    let (what, result) = match &loaded.site {
+        Site::Own { spec, .. } => {
+            (format!("target: {}", loaded.plan.target.name), engine::target::check_needs(spec))
+        }
+        Site::Elsewhere { url } => (format!("target: {url} answers"), reach(url)),
+    };
+    Finding { is_fine: result.is_ok(), what, advice: result.err().unwrap_or_default() }
+}
+
+fn reach(url: &str) -> Result<(), String> {
+    let addresses = crate::site::addresses(url, &[]).map_err(|failure| failure.message)?;
+    let patience = std::time::Duration::from_secs(3);
+    let result =
+        addresses.iter().map(|address| std::net::TcpStream::connect_timeout(address, patience));
+    match result.last() {
+        Some(Ok(_)) => Ok(()),
+        Some(Err(error)) => Err(format!("{error}; is the server running?")),
+        None => Err("the host has no address".into()),
+    }
+}
+
+fn accounts(loaded: &Loaded) -> Finding {
+    let result = engine::AccountBook::open(&loaded.plan, &loaded.folder);
+    Finding {
+        is_fine: result.is_ok(),
+        what: "accounts: patterns, files and environment variables".into(),
+        advice: result.err().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,18 @@
+//! `throng plan`: the resolved plan, in words or as JSON.
+
+use crate::cli::PlanArgs;
+use crate::failure::{Ending, Failure};
+use crate::load::load;
+
+/// Prints the plan.
+pub(crate) fn plan(args: &PlanArgs) -> Ending {
+    let loaded = load(&args.scenario)?;
+    match args.json {
+        false => print!("{}", model::scenario::describe(&loaded.plan)),
+        true => {
+            let json = serde_json::to_string_pretty(&loaded.plan);
+            println!("{}", json.map_err(|error| Failure::usage(error.to_string()))?);
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,57 @@
+//! From a scenario file to a plan, with everything that had to be looked up on the way.
+
+use crate::cli::ScenarioArgs;
+use crate::failure::Failure;
+use crate::site::{self, Site};
+use model::scenario::{PlanOptions, Scenario, TEXT_BYTES_MAX};
+use model::{Facts, Plan, Protocol};
+use std::path::{Path, PathBuf};
+
+/// A scenario that is ready to be run.
+pub(crate) struct Loaded {
+    /// The file's text.
+    pub(crate) text: String,
+    pub(crate) plan: Plan,
+    pub(crate) site: Site,
+    pub(crate) protocol: &'static dyn Protocol,
+    /// The scenario's folder.
+    pub(crate) folder: PathBuf,
+}
+
+/// Reads, changes and resolves a scenario.
+pub(crate) fn load(args: &ScenarioArgs) -> Result<Loaded, Failure> {
+    let path = &args.scenario;
+    let text = read(path)?;
+    let mut scenario = Scenario::parse(&path.display().to_string(), &text)
+        .map_err(|mistake| Failure::mistakes(&[mistake]))?;
+    for change in &args.set {
+        let (key, value) = change.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("--set {change}: it needs the form PATH=VALUE"))
+        })?;
+        scenario.set(key, value).map_err(|mistake| Failure::mistakes(&[mistake]))?;
+    }
+    let target = scenario.target().map_err(|mistakes| Failure::mistakes(&mistakes))?;
+    let folders = site::folders(args.folder.targets.as_deref(), Some(path));
+    let (site, protocol) = site::resolve(&target, scenario.protocol().as_deref(), &folders)?;
+    let options = PlanOptions { name: name(path), seed: args.seed, scale: args.scale };
+    let facts = |name: &str| -> Option<&'static Facts> { Some(protocols::protocol(name)?.facts()) };
+    let plan = scenario
+        .plan(&options, &facts, protocol.facts().name)
+        .map_err(|mistakes| Failure::mistakes(&mistakes))?;
+    let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+    Ok(Loaded { text, plan, site, protocol, folder })
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let at = path.display();
+    let unreadable = |error| Failure::usage(format!("cannot read the scenario {at}: {error}"));
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > TEXT_BYTES_MAX as u64 {
+        return Err(Failure::usage(format!("{at} is larger than {} KiB", TEXT_BYTES_MAX >> 10)));
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "scenario".into(), |stem| stem.to_string_lossy().into_owned())
+}
