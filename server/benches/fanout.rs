@@ -246,6 +246,7 @@ fn fanout(people: usize) -> io::Result<()> {
         crowd.drain(Duration::ZERO)?;
     }
     crowd.settle()?;
+    let mut writer = Bare::start(people)?;
     let per_person = (yardstick.memory()?.saturating_sub(empty)) as f64 / people as f64;
     println!("{people} people idle in one room: {per_person:.0} bytes of memory each");
     println!("ns CPU of the sender per delivery, median of {ROUNDS} rounds of {BURSTS} bursts");
@@ -256,7 +257,7 @@ fn fanout(people: usize) -> io::Result<()> {
         for _ in 0..ROUNDS {
             let (ns, frame_bytes) = talk(&mut yardstick, &mut crowd, people, burst)?;
             ours.push(ns);
-            bare.push(bare_round(people, burst * frame_bytes)? / burst as f64);
+            bare.push(writer.round(burst * frame_bytes)? / burst as f64);
         }
         let (ours, bare) = (median(ours), median(bare));
         println!("{burst:>10} {ours:>12.0} {bare:>12.0} {:>8.2}", ours / bare);
@@ -289,24 +290,33 @@ fn talk(
     Ok((ns, ((crowd.bytes - start_bytes) as f64 / deliveries) as usize))
 }
 
-/// The same bursts from the bare loop; ns per write.
-fn bare_round(people: usize, bytes: usize) -> io::Result<f64> {
-    let mut writer = Peer::start("write")?;
-    let mut crowd = Crowd::new()?;
-    writer.tell(&people.to_string())?;
-    for _ in 0..people {
-        crowd.add(writer.address)?;
-    }
-    let mut start_ns = 0;
-    for burst in 0..=BURSTS {
-        if burst == 1 {
-            start_ns = writer.cpu_ns()?; // the first burst warms up
+/// The bare loop and those who read from it.
+struct Bare {
+    writer: Peer,
+    crowd: Crowd,
+}
+
+impl Bare {
+    fn start(people: usize) -> io::Result<Bare> {
+        let mut bare = Bare { writer: Peer::start("write")?, crowd: Crowd::new()? };
+        bare.writer.tell(&people.to_string())?;
+        for _ in 0..people {
+            bare.crowd.add(bare.writer.address)?;
         }
-        let goal = crowd.bytes + (people * bytes) as u64;
-        writer.tell(&bytes.to_string())?;
-        crowd.drain_until(|crowd| crowd.bytes >= goal)?;
+        Ok(bare)
     }
-    Ok((writer.cpu_ns()? - start_ns) as f64 / (people * BURSTS) as f64)
+
+    /// The same bursts as `talk`, as one write of so many bytes each; ns per write.
+    fn round(&mut self, bytes: usize) -> io::Result<f64> {
+        let people = self.crowd.streams.len();
+        let start_ns = self.writer.cpu_ns()?;
+        for _ in 0..BURSTS {
+            let goal = self.crowd.bytes + (people * bytes) as u64;
+            self.writer.tell(&bytes.to_string())?;
+            self.crowd.drain_until(|crowd| crowd.bytes >= goal)?;
+        }
+        Ok((self.writer.cpu_ns()? - start_ns) as f64 / (people * BURSTS) as f64)
+    }
 }
 
 fn river(people: usize, per_second: usize) -> io::Result<()> {

@@ -13,8 +13,8 @@ use crate::counters::Counters;
 use crate::fault::{Fault, HOLD_TIME_MAX, Record, Records, Rules};
 use crate::room::Stored;
 
-/// Messages held back at once; beyond it faults are not committed any more.
-const HELD_MAX: usize = 1_000_000;
+/// Bytes held back at once; beyond it nothing more is delayed or swapped.
+const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// A frame that goes out later than it should.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct Faulty {
     due: BinaryHeap<Reverse<(u64, u64)>>,
     delayed: HashMap<u64, Due>,
     sequence: u64,
+    /// Bytes in `held` and `delayed`.
+    held_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl Faulty {
             due: BinaryHeap::new(),
             delayed: HashMap::new(),
             sequence: 0,
+            held_bytes: 0,
         })
     }
 
@@ -129,8 +132,11 @@ impl Core {
         let Some(name) = conn.name.clone().filter(|_| !conn.doomed) else { return };
         let serial = conn.serial;
         let faulty = &mut self.faulty;
-        let full = faulty.held.len() + faulty.delayed.len() >= HELD_MAX;
-        let mut fault = faulty.rules.choose(room_name, stored.number, &name).filter(|_| !full);
+        let full = faulty.held_bytes + bytes.len() > HELD_BYTES_MAX;
+        let mut fault = faulty.rules.choose(room_name, stored.number, &name);
+        if full && matches!(fault, Some(Fault::Delay | Fault::Reorder)) {
+            fault = None;
+        }
         if fault == Some(Fault::Reorder) && faulty.held.contains_key(&(room, serial)) {
             fault = None; // it is the successor another message waits for
         }
@@ -145,9 +151,11 @@ impl Core {
             Some(Fault::Drop) => return faulty.commit(record(Fault::Drop), &mut self.counters),
             Some(Fault::Delay) => {
                 let due_us = now_us + faulty.rules.delay_time.as_micros() as u64;
+                faulty.held_bytes += bytes.len();
                 return faulty.schedule(due_us, Due::Delayed(late(Fault::Delay)));
             }
             Some(Fault::Reorder) => {
+                faulty.held_bytes += bytes.len();
                 faulty.held.insert((room, serial), late(Fault::Reorder));
                 let timeout = Due::Held { room, serial, number: stored.number };
                 return faulty.schedule(now_us + HOLD_TIME_MAX.as_micros() as u64, timeout);
@@ -160,6 +168,7 @@ impl Core {
         }
         conn.out.extend_from_slice(bytes);
         if let Some(held) = faulty.held.remove(&(room, serial)) {
+            faulty.held_bytes -= held.bytes.len();
             conn.out.extend_from_slice(&held.bytes);
             faulty.commit(held.record, &mut self.counters);
         }
@@ -205,6 +214,7 @@ impl Core {
 
     /// Whether the receiver is still there.
     fn put_late(&mut self, late: Late) -> bool {
+        self.faulty.held_bytes -= late.bytes.len();
         let id = late.conn as usize;
         let conn = self.conns.get_mut(id);
         let Some(conn) = conn.filter(|conn| conn.serial == late.serial && !conn.doomed) else {

@@ -142,3 +142,21 @@ fn who_leaves_gets_first_what_was_held_back() {
     assert!(heard.last().unwrap().contains(r#""id":9"#));
     assert!(net.core.faulty.records.list.is_empty(), "nothing was swapped");
 }
+
+#[test]
+fn the_file_holds_a_line_for_each_fault() {
+    let name = format!("yardstick-faults-{}.jsonl", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let faults: Rules = "drop=1".parse().unwrap();
+    let config = Config { faults, fault_file: Some(path.clone()), ..Config::default() };
+    let mut net = Net::new(config, 1);
+    let ann = net.person("ann", Encoding::Json);
+    net.ask(ann, r#"{"join":{"room":"r"}}"#);
+    net.ask(ann, r#"{"say":{"room":"r","text":"stamp"}}"#);
+    net.wires.now.us += 2_000_000; // the file is brought up to date once a second
+    net.turn();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let line = r#"{"kind":"drop","room":"r","number":1,"receiver":"ann","text":"stamp"}"#;
+    assert_eq!(text, format!("{line}\n"));
+}
