@@ -143,7 +143,7 @@ pub(super) fn finish(
 }
 
 /// The value as a list of names, if it is one: for `without`.
-pub(super) fn list<'n>(node: &'n Node) -> Vec<&'n Node> {
+pub(super) fn list(node: &Node) -> Vec<&Node> {
     match &node.value {
         Value::List(items) => items.iter().collect(),
         Value::Null => Vec::new(),

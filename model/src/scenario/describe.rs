@@ -103,7 +103,10 @@ fn timeline(out: &mut String, plan: &Plan, estimate: &Estimate) {
     }
     let end = match estimate.ends_s {
         Some(end) => format!("{:>9}  everybody is done", seconds(end)),
-        None => format!("{:>9}  the run goes on until it is interrupted", "…"),
+        None if plan.crowds.iter().any(estimate::is_endless) => {
+            format!("{:>9}  the run goes on until it is interrupted", "…")
+        }
+        None => format!("{:>9}  everybody is done: too far off to be worked out", "…"),
     };
     let _ = writeln!(out, "{end}");
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 /// People of a phase who are walked; more are represented by these.
 const WALKERS_MAX: u32 = 20_000;
-/// Steps of all walkers of a phase together; then the walk is broken off.
-const STEPS_MAX: u32 = 2_000_000;
+/// Steps of all walkers of all runs together, shared out evenly; beyond, walks are broken off.
+const STEPS_MAX: u32 = 4_000_000;
 /// People whose journeys tell how long a journey takes, and the steps each may take.
 const SCOUTS: u32 = 16;
 const SCOUT_STEPS_MAX: u32 = 10_000;
@@ -22,7 +22,7 @@ const ROOMS_EXACT_MAX: usize = 100;
 pub(super) struct Estimate {
     /// Start of each phase, seconds, and when each stage of a run begins.
     pub(super) phases: Vec<(f64, Vec<Option<f64>>)>,
-    /// When everybody is done, seconds; `None` if a journey does not end.
+    /// When everybody is done, seconds; `None` if a journey is too long to be walked to its end.
     pub(super) ends_s: Option<f64>,
     /// Some people stand for many, or a walk was broken off.
     pub(super) is_rough: bool,
@@ -96,6 +96,8 @@ enum Happening {
 
 struct Walk<'p> {
     plan: &'p Plan,
+    /// Steps each run may take.
+    steps: u32,
     happenings: Vec<(Tick, Happening, f64)>,
     steps_left: u32,
     is_broken_off: bool,
@@ -112,7 +114,10 @@ struct Walker {
 /// Walks the plan.
 pub(super) fn estimate(plan: &Plan) -> Estimate {
     let mut estimate = Estimate::default();
-    let mut walk = Walk { plan, happenings: Vec::new(), steps_left: 0, is_broken_off: false };
+    let runs = plan.runs().count().max(1) as u32;
+    let steps = STEPS_MAX.div_ceil(runs);
+    let mut walk =
+        Walk { plan, steps, happenings: Vec::new(), steps_left: 0, is_broken_off: false };
     let mut clock = Tick::ZERO;
     let mut ends = Some(Tick::ZERO);
     for phase in &plan.phases {
@@ -122,7 +127,7 @@ pub(super) fn estimate(plan: &Plan) -> Estimate {
             PhaseKind::Run(run) => {
                 let (last_in, done, firsts) = walk.run(run, start);
                 stages = firsts.iter().map(|first| first.map(Tick::secs_f64)).collect();
-                estimate.is_rough |= run.count > WALKERS_MAX;
+                estimate.is_rough |= run.count > WALKERS_MAX || walk.is_broken_off;
                 clock = if run.until == Until::Done { done.unwrap_or(last_in) } else { last_in };
                 ends = ends.zip(done).map(|(a, b)| a.max(b));
             }
@@ -132,7 +137,6 @@ pub(super) fn estimate(plan: &Plan) -> Estimate {
         estimate.phases.push((start.secs_f64(), stages));
     }
     estimate.ends_s = ends.map(|end| end.max(clock).secs_f64());
-    estimate.is_rough |= walk.is_broken_off;
     settle(&mut estimate, walk.happenings, plan.rooms.len());
     estimate
 }
@@ -168,8 +172,9 @@ impl Walk<'_> {
             self.happenings.push((at, Happening::Come, weight));
             walkers.push(Walker { mind, now: at, rooms: Vec::new(), waits: None, is_done: false });
         }
-        self.steps_left = STEPS_MAX;
-        let share = STEPS_MAX / count.max(1);
+        self.steps_left = self.steps;
+        self.is_broken_off = false;
+        let share = self.steps.div_ceil(count.max(1));
         while walkers.iter().any(|walker| !walker.is_done) && self.steps_left > 0 {
             for walker in &mut walkers {
                 self.walk(crowd, walker, weight, share, &mut firsts);
@@ -184,7 +189,7 @@ impl Walk<'_> {
             }
         }
         let done = walkers.iter().map(|walker| walker.now).max().unwrap_or(last_in);
-        (last_in, (!is_endless(crowd)).then_some(done), firsts)
+        (last_in, (!self.is_broken_off).then_some(done), firsts)
     }
 
     /// Walks one person to a gate or the end, in at most `steps`.

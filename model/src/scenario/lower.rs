@@ -1,19 +1,16 @@
 //! Lowers the steps of a journey to the instructions of a [`Program`].
 
-use super::choice::weights;
 use super::near;
 use super::reader::{Fields, Reader};
 use super::room::Rooms;
 use super::saying::{self, TEXT_KEYS};
 use super::tree::{Node, Place, Value};
-use crate::{Deed, DeedVerb, Facts, Measure, Op, Program, RoomChoice, Span, Text};
+use crate::{Deed, DeedVerb, Facts, Measure, Op, Program, RoomChoice, Text};
 
 /// Messages in a page of history, if nothing else is written.
 const PAGE: u32 = 50;
 /// Largest page of history.
 const PAGE_MAX: u64 = 10_000;
-/// Most rounds of a loop.
-const ROUNDS_MAX: u64 = u32::MAX as u64 - 1;
 /// Everything a step can begin with.
 pub(super) const VERBS: &[&str] = &[
     "login",
@@ -38,15 +35,15 @@ pub(super) const VERBS: &[&str] = &[
 /// A step taken apart: its verb, where that stands, its value, and the map around it, if any.
 pub(super) struct Step<'n> {
     pub(super) verb: &'static str,
-    at: Place,
-    key: &'n Node,
-    value: Option<&'n Node>,
-    whole: &'n Node,
+    pub(super) at: Place,
+    pub(super) key: &'n Node,
+    pub(super) value: Option<&'n Node>,
+    pub(super) whole: &'n Node,
 }
 
 /// Where steps stand: some are only sensible in some places.
 #[derive(Clone, Copy, PartialEq)]
-enum Inside {
+pub(super) enum Inside {
     Journey,
     Loop,
     Choice,
@@ -58,7 +55,7 @@ pub(super) struct Lowering<'r, 's> {
     pub(super) rooms: &'r Rooms,
     pub(super) facts: &'r Facts,
     pub(super) program: Program,
-    inside: Inside,
+    pub(super) inside: Inside,
     lacks_rooms: bool,
 }
 
@@ -95,14 +92,13 @@ impl<'r, 's> Lowering<'r, 's> {
                     }
                     return None;
                 };
-                let others = verbs.iter().filter(|(_, k, _)| !std::ptr::eq(*k, key));
-                for (other, at, _) in others.filter(|(o, ..)| verb != "repeat" || *o != "choose") {
+                let mut others = verbs.iter().filter(|(_, k, _)| !std::ptr::eq(*k, key));
+                if let Some((other, at, _)) =
+                    others.find(|(other, ..)| verb != "repeat" || *other != "choose")
+                {
                     let help = "a step does one thing: write two steps, each with its own `- `";
-                    self.reader.wrong(
-                        at.place,
-                        format!("`{other}` in a step that has `{verb}`"),
-                        help,
-                    );
+                    let reason = format!("`{other}` in a step that has `{verb}`");
+                    self.reader.wrong(at.place, reason, help);
                     return None;
                 }
                 let value = Some(value).filter(|value| !matches!(value.value, Value::Null));
@@ -189,17 +185,17 @@ impl<'r, 's> Lowering<'r, 's> {
         None
     }
 
-    fn push(&mut self, op: Op) -> Option<()> {
+    pub(super) fn push(&mut self, op: Op) -> Option<()> {
         self.program.ops.push(op);
         Some(())
     }
 
-    fn place(&self) -> u32 {
+    pub(super) fn place(&self) -> u32 {
         self.program.ops.len() as u32
     }
 
     /// A step's value, which it must have.
-    fn value<'n>(&mut self, step: &Step<'n>) -> Option<&'n Node> {
+    pub(super) fn value<'n>(&mut self, step: &Step<'n>) -> Option<&'n Node> {
         if step.value.is_none() {
             let help = match step.verb {
                 "wait" => "as in `wait: 25s`",
@@ -230,7 +226,7 @@ impl<'r, 's> Lowering<'r, 's> {
     }
 
     /// Refuses what the protocol lacks.
-    fn known(&mut self, step: &Step<'_>, measure: Measure) -> Option<()> {
+    pub(super) fn known(&mut self, step: &Step<'_>, measure: Measure) -> Option<()> {
         if self.facts.verbs.contains(&measure) {
             return Some(());
         }
@@ -278,14 +274,14 @@ impl<'r, 's> Lowering<'r, 's> {
     }
 
     /// Said once, however many steps need one.
-    fn no_rooms(&mut self, place: Place) {
+    pub(super) fn no_rooms(&mut self, place: Place) {
         if std::mem::replace(&mut self.lacks_rooms, true) {
             return;
         }
         self.reader.wrong(place, "the scenario has no rooms", "add a line `rooms: [lobby]`");
     }
 
-    fn room(
+    pub(super) fn room(
         &mut self,
         fields: &Fields<'_>,
         measure: Measure,
@@ -323,187 +319,6 @@ impl<'r, 's> Lowering<'r, 's> {
             text,
             limit: 0,
         }))
-    }
-
-    /// `talk: {every, for | times}`: the first message comes one full `every` after the start.
-    fn talk(&mut self, step: &Step<'_>) -> Option<()> {
-        self.known(step, Measure::Say)?;
-        if self.rooms.names.is_empty() {
-            self.no_rooms(step.at);
-            return None;
-        }
-        let keys = [&["every", "for", "times", "room"][..], &TEXT_KEYS].concat();
-        let value = self.value(step)?;
-        let fields = self.reader.fields(value, "`talk`", &keys)?;
-        let Some(every) = fields.get("every") else {
-            let help = "as in `talk: {every: 5s, for: 20s}`";
-            self.reader.missing(&fields, step.at, "`talk` does not say how often", help);
-            return None;
-        };
-        let every = self.pause(every, "`every`");
-        let text = saying::text(self.reader, &fields);
-        let room = self.room(&fields, Measure::Say, RoomChoice::Joined);
-        let (times, for_ns) = self.bounds(&fields)?;
-        if times.is_none() && for_ns.is_none() {
-            let help = "add `for: 20s` or `times: 4`";
-            self.reader.missing(&fields, step.at, "`talk` does not say how long", help);
-            return None;
-        }
-        let verb = DeedVerb::Ask(Measure::Say);
-        let say = Deed { verb, room: Some(room?), text: Some(text?), limit: 0 };
-        self.rounds(times, for_ns, Some(every?), true, |this| this.push(Op::Do(say)));
-        Some(())
-    }
-
-    fn bounds(&mut self, fields: &Fields<'_>) -> Option<(Option<u32>, Option<u64>)> {
-        let times = match fields.get("times") {
-            Some(node) => Some(self.reader.whole(node, "`times`", 1, ROUNDS_MAX)? as u32),
-            None => None,
-        };
-        let for_ns = match fields.get("for") {
-            Some(node) => Some(self.reader.positive(node, "`for`")?),
-            None => None,
-        };
-        Some((times, for_ns))
-    }
-
-    fn pause(&mut self, node: &Node, what: &str) -> Option<Span> {
-        let span = saying::span(self.reader, node, what)?;
-        if !saying::takes_time(&span) {
-            self.reader.wrong(
-                node.place,
-                format!("{what} must be longer than nothing"),
-                "try `1s`",
-            );
-            return None;
-        }
-        Some(span)
-    }
-
-    /// A loop around what `body` lowers.
-    fn rounds(
-        &mut self,
-        times: Option<u32>,
-        for_ns: Option<u64>,
-        every: Option<Span>,
-        late_start: bool,
-        body: impl FnOnce(&mut Self) -> Option<()>,
-    ) {
-        let start = self.place();
-        self.push(Op::Repeat { times, for_ns, every, late_start, end: 0 });
-        body(self);
-        self.push(Op::Again(start));
-        let behind = self.place();
-        if let Op::Repeat { end, .. } = &mut self.program.ops[start as usize] {
-            *end = behind;
-        }
-    }
-
-    fn repeat(&mut self, step: &Step<'_>) -> Option<()> {
-        let keys = ["repeat", "every", "think", "do", "choose"];
-        let fields = self.reader.fields(step.whole, "the step `repeat`", &keys)?;
-        let meant = self.value(step)?;
-        let (times, for_ns) = self.rounds_meant(meant)?;
-        let every = match fields.get("every") {
-            Some(node) => Some(self.pause(node, "`every`")?),
-            None => None,
-        };
-        let think = match fields.get("think") {
-            Some(node) => Some(self.pause(node, "`think`")?),
-            None => None,
-        };
-        if let (Some(_), Some((think, _))) = (&every, fields.pair("think")) {
-            let help = "`every` keeps a schedule, `think` pauses after each round: keep one";
-            self.reader.wrong(think.place, "`think` beside `every`", help);
-            return None;
-        }
-        let (list, weighed) = (fields.get("do"), fields.get("choose"));
-        if list.is_some() == weighed.is_some() {
-            let help = "as in `{repeat: 10, think: 5s, do: [say]}`";
-            self.reader.missing(&fields, step.at, "`repeat` needs either `do` or `choose`", help);
-            return None;
-        }
-        let start = self.place() as usize;
-        let outside = std::mem::replace(&mut self.inside, Inside::Loop);
-        let before = self.reader.count();
-        self.rounds(times, for_ns, every.clone(), false, |this| {
-            match (list, weighed) {
-                (Some(list), _) => this.block(list, "`do`"),
-                (_, Some(arms)) => this.choose(arms),
-                _ => None,
-            };
-            think.map_or(Some(()), |think| this.push(Op::Wait(think)))
-        });
-        self.inside = outside;
-        let pauses = every.is_some() || self.program.ops[start..].iter().any(pauses);
-        if times.is_none() && !pauses && self.reader.count() == before {
-            let help = "add `every: 1s`, `think: 1s` or a `wait` to its steps";
-            self.reader.wrong(step.at, "this loop never pauses", help);
-        }
-        Some(())
-    }
-
-    /// How often: `40`, `forever`, `{times: 4, for: 60s}`.
-    fn rounds_meant(&mut self, node: &Node) -> Option<(Option<u32>, Option<u64>)> {
-        if node.text() == Some("forever") {
-            return Some((None, None));
-        }
-        if let Value::Map(_) = node.value {
-            let fields = self.reader.fields(node, "`repeat`", &["times", "for"])?;
-            let bounds = self.bounds(&fields)?;
-            if bounds == (None, None) {
-                self.reader.wrong(
-                    node.place,
-                    "`repeat` does not say how often",
-                    "as in `{for: 60s}`",
-                );
-                return None;
-            }
-            return Some(bounds);
-        }
-        let text = self.reader.text(node, "`repeat`")?;
-        if super::unit::duration(text).is_ok() {
-            let reason = format!("`{text}` is a span of time, not a number of rounds");
-            self.reader.wrong(node.place, reason, format!("did you mean `{{for: {text}}}`?"));
-            return None;
-        }
-        Some((Some(self.reader.whole(node, "`repeat`", 1, ROUNDS_MAX)? as u32), None))
-    }
-
-    /// One step or a list of them.
-    fn block(&mut self, node: &Node, what: &str) -> Option<()> {
-        match &node.value {
-            Value::Map(_) => self.steps(std::slice::from_ref(node)),
-            _ => {
-                let items = self.reader.items(node, what)?;
-                self.steps(items);
-            }
-        }
-        Some(())
-    }
-
-    /// `{94%: step, 6%: [steps]}`, or a list of such pairs.
-    fn choose(&mut self, node: &Node) -> Option<()> {
-        let arms = weights(self.reader, node, "`choose`")?;
-        let outside = std::mem::replace(&mut self.inside, Inside::Choice);
-        let at = self.place() as usize;
-        self.push(Op::Choose(Vec::new()));
-        let (mut places, mut jumps) = (Vec::new(), Vec::new());
-        for (weight, steps) in arms {
-            places.push((weight, self.place()));
-            if !matches!(steps.value, Value::Null) {
-                self.block(steps, "an arm of `choose`");
-            }
-            jumps.push(self.place() as usize);
-            self.push(Op::Jump(0));
-        }
-        let end = self.place();
-        for jump in jumps {
-            self.program.ops[jump] = Op::Jump(end);
-        }
-        self.program.ops[at] = Op::Choose(places);
-        self.inside = outside;
-        Some(())
     }
 
     fn gate(&mut self, step: &Step<'_>) -> Option<()> {
@@ -556,15 +371,5 @@ impl<'r, 's> Lowering<'r, 's> {
     pub(super) fn begin_stage(&mut self, name: &str) {
         self.push(Op::Stage(self.program.stages.len() as u32));
         self.program.stages.push(name.into());
-    }
-}
-
-/// Whether a loop with this instruction in it lets time pass.
-fn pauses(op: &Op) -> bool {
-    match op {
-        Op::Wait(span) => saying::takes_time(span),
-        Op::Do(deed) => deed.verb.is_awaited(),
-        Op::Repeat { every, .. } => every.is_some(),
-        _ => false,
     }
 }

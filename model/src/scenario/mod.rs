@@ -16,6 +16,7 @@ mod plan;
 mod prose;
 mod reader;
 mod room;
+mod rounds;
 mod saying;
 mod set;
 mod target;

@@ -6,7 +6,7 @@ use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
 use super::{Mistake, Scenario, estimate, limit, near, target, threshold, unit};
-use crate::{Crowd, Facts, Phase, PhaseKind, Plan};
+use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
 
 /// Seed of a run that names none.
 pub const SEED: u64 = 42;
@@ -164,6 +164,12 @@ fn finish(
             let crowd = &crowds[run.crowd as usize];
             run.deadline_ns =
                 draft.deadline_ns.unwrap_or_else(|| estimate::deadline_ns(run, crowd));
+            let waits = run.until == Until::Done && draft.deadline_ns.is_none();
+            if waits && estimate::is_endless(crowd) {
+                let reason =
+                    format!("the journey of `{}` never ends, nor does this run", crowd.name);
+                reader.wrong(draft.at, reason, "give it a `deadline`, or end it `until: in`");
+            }
             for (stage, mark) in draft.marks {
                 let Some((stage, name)) = mark_of(reader, stage, mark, crowd) else {
                     is_fine = false;

@@ -20,6 +20,23 @@ fn json(node: &Node) -> Json {
     }
 }
 
+/// Whether a value is of one of the types.
+fn is_of_type(names: &Json, value: &Json) -> bool {
+    match names {
+        Json::Array(names) => names.iter().any(|name| is_of_type(name, value)),
+        name => match name.as_str().unwrap() {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_i64(),
+            "number" => value.is_number(),
+            "string" => value.is_string(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            other => panic!("type {other}"),
+        },
+    }
+}
+
 /// As much of JSON Schema as ours uses; anything else in it fails.
 fn check(root: &Json, schema: &Json, value: &Json, path: &str) -> Result<(), String> {
     let no = |what: &str| Err(format!("{path}: {value} {what}"));
@@ -39,29 +56,11 @@ fn check(root: &Json, schema: &Json, value: &Json, path: &str) -> Result<(), Str
                     return Err(format!("{path}: none of {tried:?}"));
                 }
             }
-            "type" => {
-                let is = |name: &str| match name {
-                    "null" => value.is_null(),
-                    "boolean" => value.is_boolean(),
-                    "integer" => value.is_i64(),
-                    "number" => value.is_number(),
-                    "string" => value.is_string(),
-                    "array" => value.is_array(),
-                    "object" => value.is_object(),
-                    other => panic!("type {other}"),
-                };
-                let names = match rule {
-                    Json::Array(names) => names.iter().filter_map(Json::as_str).collect(),
-                    name => vec![name.as_str().unwrap()],
-                };
-                if !names.iter().any(|name| is(name)) {
-                    return no(&format!("is not {names:?}"));
-                }
-            }
+            "type" if !is_of_type(rule, value) => return no(&format!("is not {rule}")),
             "enum" if !rule.as_array().unwrap().contains(value) => return no("is not listed"),
             "const" if rule != value => return no(&format!("is not {rule}")),
             "minimum" if value.as_f64() < rule.as_f64() => return no("is too small"),
-            "enum" | "const" | "minimum" => {}
+            "type" | "enum" | "const" | "minimum" => {}
             "required" => {
                 for name in rule.as_array().unwrap() {
                     if value.is_object() && value.get(name.as_str().unwrap()).is_none() {
@@ -124,7 +123,10 @@ fn the_schema_knows_the_same_keys() {
 
 #[test]
 fn the_schema_refuses_what_is_wrong() {
-    let base = "target: yardstick\ncrowds: {p: {size: 1, journey: [login]}}\ntimeline: [{run: p at 1/s}]\n";
+    let base = "target: yardstick
+crowds: {p: {size: 1, journey: [login]}}
+timeline: [{run: p at 1/s}]
+";
     assert_eq!(valid(base), Ok(()));
     for (from, to) in [
         ("size: 1", "size: many"),

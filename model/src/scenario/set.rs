@@ -43,59 +43,23 @@ fn word(path: &str, part: &str) -> Place {
 
 /// Puts `node` where `rest`, the end of `path`, leads from `at`.
 fn place_at(at: &mut Node, path: &str, rest: &str, node: Node) -> Result<(), Misplaced> {
-    let here = word(path, rest);
-    let (head, tail) = rest.split_once('.').map_or((rest, None), |(h, t)| (h, Some(t)));
     match &mut at.value {
-        Value::Map(pairs) => {
-            if let Some((i, tail)) = find_key(pairs, rest) {
-                return match tail {
-                    Some(tail) => place_at(&mut pairs[i].1, path, tail, node),
-                    None => {
-                        pairs[i].1 = node;
-                        Ok(())
-                    }
-                };
+        Value::Map(pairs) => match find_key(pairs, rest) {
+            Some((i, Some(tail))) => place_at(&mut pairs[i].1, path, tail, node),
+            Some((i, None)) => {
+                pairs[i].1 = node;
+                Ok(())
             }
-            // Names of thresholds may contain dots: `delivery p99.9`.
-            let (head, tail) = match path.strip_prefix("thresholds.") {
-                Some(name) if name == rest => (rest, None),
-                _ => (head, tail),
-            };
-            // A new key; `limits` and `thresholds` may come into being on the way.
-            let is_top = rest.len() == path.len();
-            let is_open = is_top && matches!(head, "limits" | "thresholds");
-            if tail.is_some() && !is_open {
-                let keys: Vec<String> =
-                    pairs.iter().filter_map(|(key, _)| key.text().map(str::to_owned)).collect();
-                return Err((
-                    here,
-                    format!("there is no `{head}` here"),
-                    nearest_path(path, rest, &keys),
-                ));
-            }
-            let name = if head.is_empty() { rest } else { head };
-            if name.is_empty() {
-                let help = "write a path as in `crowds.viewers.size`";
-                return Err((here, "the path has an empty part".into(), help.into()));
-            }
-            let value = match tail {
-                Some(tail) => {
-                    let inner = Node { place: node.place, value: Value::Text(tail.into()) };
-                    Node { place: node.place, value: Value::Map(vec![(inner, node)]) }
-                }
-                None => node,
-            };
-            let key = Node { place: value.place, value: Value::Text(name.into()) };
-            pairs.push((key, value));
-            Ok(())
-        }
+            None => add_key(pairs, path, rest, node),
+        },
         Value::List(items) => {
+            let (head, tail) = split(rest);
             let last = items.len().saturating_sub(1);
-            let item =
-                head.parse::<usize>().ok().and_then(|i| items.get_mut(i)).ok_or_else(|| {
-                    let help = format!("its items are numbered from 0 to {last}");
-                    (here, format!("this is a list, and `{head}` is no item of it"), help)
-                })?;
+            let item = head.parse::<usize>().ok().and_then(|i| items.get_mut(i));
+            let item = item.ok_or_else(|| {
+                let reason = format!("this is a list, and `{head}` is no item of it");
+                (word(path, rest), reason, format!("its items are numbered from 0 to {last}"))
+            })?;
             match tail {
                 Some(tail) => place_at(item, path, tail, node),
                 None => {
@@ -111,9 +75,46 @@ fn place_at(at: &mut Node, path: &str, rest: &str, node: Node) -> Result<(), Mis
                 "" => "the scenario is empty".into(),
                 parent => format!("set the whole of it: `{parent}=…`"),
             };
-            Err((here, reason, help))
+            Err((word(path, rest), reason, help))
         }
     }
+}
+
+/// The first part of a path, and what comes behind it.
+fn split(path: &str) -> (&str, Option<&str>) {
+    path.split_once('.').map_or((path, None), |(head, tail)| (head, Some(tail)))
+}
+
+/// Adds a key to a map; `limits` and `thresholds` may come into being on the way.
+fn add_key(
+    pairs: &mut Vec<(Node, Node)>,
+    path: &str,
+    rest: &str,
+    node: Node,
+) -> Result<(), Misplaced> {
+    // Names of thresholds may contain dots: `delivery p99.9`.
+    let (head, tail) = match path.strip_prefix("thresholds.") {
+        Some(name) if name == rest => (rest, None),
+        _ => split(rest),
+    };
+    let is_open = rest.len() == path.len() && matches!(head, "limits" | "thresholds");
+    if head.is_empty() {
+        let help = "write a path as in `crowds.viewers.size`";
+        return Err((word(path, rest), "the path has an empty part".into(), help.into()));
+    }
+    if tail.is_some() && !is_open {
+        let keys: Vec<&str> = pairs.iter().filter_map(|(key, _)| key.text()).collect();
+        let help = nearest_path(path, rest, &keys);
+        return Err((word(path, rest), format!("there is no `{head}` here"), help));
+    }
+    let named = |name: &str| Node { place: node.place, value: Value::Text(name.into()) };
+    let (key, inner) = (named(head), tail.map(named));
+    let value = match inner {
+        Some(inner) => Node { place: node.place, value: Value::Map(vec![(inner, node)]) },
+        None => node,
+    };
+    pairs.push((key, value));
+    Ok(())
 }
 
 /// The key that `rest` begins with (keys may contain dots), and what comes behind it.
@@ -134,12 +135,12 @@ fn find_key<'p>(pairs: &[(Node, Node)], rest: &'p str) -> Option<(usize, Option<
         .map(|(_, i, tail)| (i, tail))
 }
 
-fn nearest_path(path: &str, rest: &str, keys: &[String]) -> String {
+fn nearest_path(path: &str, rest: &str, keys: &[&str]) -> String {
     let (head, tail) = rest.split_once('.').unwrap_or((rest, ""));
     let before = &path[..path.len() - rest.len()];
-    match near::nearest(head, keys.iter().map(String::as_str)) {
+    match near::nearest(head, keys.iter().copied()) {
         Some(near) if tail.is_empty() => format!("did you mean `{before}{near}`?"),
         Some(near) => format!("did you mean `{before}{near}.{tail}`?"),
-        None => near::advice(head, keys.iter().map(String::as_str), "keys"),
+        None => near::advice(head, keys.iter().copied(), "keys"),
     }
 }

@@ -19,6 +19,7 @@ const UNTIL: &[(&str, Until)] =
 /// A phase whose deadline and marks are still as written.
 pub(super) struct PhaseDraft<'n> {
     pub(super) phase: Phase,
+    pub(super) at: Place,
     /// The name came from the scenario.
     is_named: bool,
     pub(super) deadline_ns: Option<u64>,
@@ -94,7 +95,7 @@ fn phase<'n>(
         }
     };
     let phase = Phase { name, kind };
-    Some(PhaseDraft { phase, is_named, deadline_ns: None, marks: Vec::new() })
+    Some(PhaseDraft { phase, at: item.place, is_named, deadline_ns: None, marks: Vec::new() })
 }
 
 fn run<'n>(
@@ -149,21 +150,22 @@ fn run<'n>(
         marks: BTreeMap::new(),
     };
     *first += crowd.size;
-    let marks = match fields.get("marks") {
-        Some(node) => match node.map() {
-            Some(pairs) => pairs.iter().map(|(key, value)| (key, value)).collect(),
-            None => {
-                let help = "stages and marks, as in `{join: T1, talk: T2}`";
-                reader.wrong(node.place, "`marks` must be a map", help);
-                return None;
-            }
-        },
-        None => Vec::new(),
-    };
+    let marks = marks(reader, &fields)?;
     let is_named = name.is_some();
     let name = name.unwrap_or_else(|| crowd.name.into());
     let phase = Phase { name, kind: PhaseKind::Run(run) };
-    Some(PhaseDraft { phase, is_named, deadline_ns, marks })
+    Some(PhaseDraft { phase, at: key.place, is_named, deadline_ns, marks })
+}
+
+/// Stages and their marks, as written.
+fn marks<'n>(reader: &mut Reader<'_>, fields: &Fields<'n>) -> Option<Vec<(&'n Node, &'n Node)>> {
+    let Some(node) = fields.get("marks") else { return Some(Vec::new()) };
+    let Some(pairs) = node.map() else {
+        let help = "stages and marks, as in `{join: T1, talk: T2}`";
+        reader.wrong(node.place, "`marks` must be a map", help);
+        return None;
+    };
+    Some(pairs.iter().map(|(key, value)| (key, value)).collect())
 }
 
 fn refuse<T>(reader: &mut Reader<'_>, node: &Node, part: &str, complaint: Complaint) -> Option<T> {

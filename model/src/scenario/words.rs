@@ -4,15 +4,19 @@ use crate::{Accounts, Deed, DeedVerb, Op, Pacer, Program, RoomChoice, Secret, Sp
 
 /// A span of time: `25s`, `100ms`, `1m20s`.
 pub(super) fn time(ns: u64) -> String {
-    let seconds = ns as f64 / 1e9;
-    match ns {
-        0 => "0s".into(),
-        ..1_000 => format!("{ns}ns"),
-        ..1_000_000 => format!("{}us", trim(ns as f64 / 1e3)),
-        ..1_000_000_000 => format!("{}ms", trim(ns as f64 / 1e6)),
-        ..600_000_000_000 => format!("{}s", trim(seconds)),
-        ..7_200_000_000_000 => format!("{}m", trim(seconds / 60.0)),
-        _ => format!("{}h", trim(seconds / 3_600.0)),
+    /// Units with the length from which they are used, nanoseconds.
+    const UNITS: &[(f64, f64, &str)] = &[
+        (7_200e9, 3_600e9, "h"),
+        (600e9, 60e9, "m"),
+        (1e9, 1e9, "s"),
+        (1e6, 1e6, "ms"),
+        (1e3, 1e3, "us"),
+        (1.0, 1.0, "ns"),
+    ];
+    let ns = ns as f64;
+    match UNITS.iter().find(|(from, ..)| ns >= *from) {
+        Some((_, unit, name)) => format!("{}{name}", trim(ns / unit)),
+        None => "0s".into(),
     }
 }
 
