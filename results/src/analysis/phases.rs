@@ -163,13 +163,14 @@ fn stage_row(
 }
 
 /// Counts that only the seconds have: they belong to the last phase that brought people, until
-/// the next one does. A second belongs to where its middle lies.
+/// the next one does. The second in which a phase begins belongs to it: the phases before it that
+/// brought people are over by then, or else nothing could tell whose requests they are.
 fn count_seconds(run: &Run, rows: &mut [PhaseRow], length_s: f64) {
     let mut end_s = length_s.max(rows.last().map_or(0.0, |row| row.end_s));
     for row in rows.iter_mut().rev().filter(|row| row.arrivals) {
-        let middle = |second: &Second| f64::from(second.second) + 0.5;
-        let from = run.seconds.partition_point(|second| middle(second) < row.start_s);
-        let to = run.seconds.partition_point(|second| middle(second) < end_s);
+        let over = |second: &Second, at_s: f64| f64::from(second.second) + 1.0 <= at_s;
+        let from = run.seconds.partition_point(|second| over(second, row.start_s));
+        let to = run.seconds.partition_point(|second| over(second, end_s));
         for second in run.seconds.get(from..to).unwrap_or_default() {
             row.deliveries = row.deliveries.saturating_add(second.counters.deliveries);
             row.online_max = row.online_max.max(second.gauges.online);

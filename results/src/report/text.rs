@@ -17,7 +17,6 @@ pub fn summary_text(summary: &Summary, dir: &Path) -> String {
     head(&mut text, summary);
     asked(&mut text, summary);
     measures(&mut text, summary);
-    ledger(&mut text, summary);
     target(&mut text, summary);
     errors(&mut text, summary);
     health(&mut text, summary);
@@ -71,6 +70,22 @@ impl Text {
         self.0.push('\n');
     }
 
+    /// Facts behind a label, wrapped between facts.
+    fn facts(&mut self, label: &str, facts: &[String]) {
+        const INDENT: usize = 14;
+        let mut line = format!("{:<INDENT$}", format!("  {label}"));
+        for (i, fact) in facts.iter().enumerate() {
+            let last = i + 1 == facts.len();
+            let piece = if last { fact.clone() } else { format!("{fact} · ") };
+            if line.chars().count() + piece.trim_end().chars().count() > COLUMNS {
+                self.raw(&line);
+                line = " ".repeat(INDENT);
+            }
+            line += &piece;
+        }
+        self.raw(&line);
+    }
+
     /// A heading with a rule to the edge.
     fn head(&mut self, words: &str) {
         self.blank();
@@ -110,106 +125,126 @@ fn head(text: &mut Text, s: &Summary) {
 
 fn asked(text: &mut Text, s: &Summary) {
     text.head("asked and achieved");
-    let p = &s.people;
-    text.line(&format!(
-        "  people      {} asked · {} set out · {} in · {} finished · {} gave up",
-        count(p.asked),
-        count(p.arrived),
-        count(p.entered),
-        count(p.finished),
-        count(p.gave_up)
-    ));
-    text.line(&format!(
-        "  messages    {} due · {} sent · {} late",
-        count(s.sends.due),
-        count(s.sends.sent),
-        count(s.sends.late)
-    ));
-    text.line(&format!(
-        "  deliveries  {} · at most {}/s · at most {} people online",
-        count(s.ledger.received),
-        count(s.rates.deliveries_per_s_max),
-        count(p.online_max)
-    ));
+    let (p, l) = (&s.people, &s.ledger);
+    text.facts(
+        "people",
+        &[
+            format!("{} asked", count(p.asked)),
+            format!("{} set out", count(p.arrived)),
+            format!("{} in", count(p.entered)),
+            format!("{} finished", count(p.finished)),
+            format!("{} gave up", count(p.gave_up)),
+        ],
+    );
+    text.facts(
+        "messages",
+        &[
+            format!("{} due", count(s.sends.due)),
+            format!("{} sent", count(s.sends.sent)),
+            format!("{} late", count(s.sends.late)),
+        ],
+    );
+    text.facts(
+        "deliveries",
+        &[
+            format!("{} received", count(l.received)),
+            format!("at most {}/s", count(s.rates.deliveries_per_s_max)),
+            format!("at most {} people online", count(p.online_max)),
+        ],
+    );
+    text.facts(
+        "ledger",
+        &[
+            format!("{} owed", count(l.owed)),
+            format!("{} lost", count(l.lost)),
+            format!("{} duplicate", count(l.duplicate)),
+            format!("{} late", count(l.late)),
+            format!("{} of {} out of order", count(l.misordered), count(l.audited)),
+            format!("{} unexpected", count(l.unexpected)),
+        ],
+    );
+    if l.announcements_owed > 0 || l.announcements_received > 0 {
+        text.facts(
+            "announced",
+            &[
+                format!("{} owed", count(l.announcements_owed)),
+                format!("{} received", count(l.announcements_received)),
+                format!("{} lost", count(l.announcements_lost)),
+                format!("{} duplicate", count(l.announcements_duplicate)),
+            ],
+        );
+    }
+    if l.presences > 0 || l.presences_max > 0 {
+        text.facts(
+            "presences",
+            &[
+                format!("{} received", count(l.presences)),
+                format!("{} to {} expected", count(l.presences_min), count(l.presences_max)),
+            ],
+        );
+    }
 }
 
 fn measures(text: &mut Text, s: &Summary) {
     if s.measures.is_empty() {
         return;
     }
-    text.head("measure            done  failed       p50       p90       p99       max");
-    for row in &s.measures {
-        let l = &row.latency;
+    let mut row = |cells: [String; 7]| {
+        let [name, done, failed, p50, p90, p99, max] = cells;
+        text.raw(&format!("{name:<15}{done:>11}{failed:>10}{p50:>11}{p90:>11}{p99:>11}{max:>11}"));
+    };
+    row([""; 7].map(str::to_owned));
+    row(["measure", "done", "failed", "p50", "p90", "p99", "max"].map(str::to_owned));
+    row([
+        "─".repeat(15),
+        "─".repeat(11),
+        "─".repeat(10),
+        "─".repeat(11),
+        "─".repeat(11),
+        "─".repeat(11),
+        "─".repeat(11),
+    ]);
+    for measure in &s.measures {
+        let l = &measure.latency;
         let cell = |ms: f64| if l.count > 0 { duration(ms) } else { "–".to_owned() };
-        text.raw(&format!(
-            "  {:<12} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
-            row.name,
-            count(row.done),
-            count(row.failed),
+        row([
+            format!("  {}", measure.name),
+            count(measure.done),
+            count(measure.failed),
             cell(l.p50_ms),
             cell(l.p90_ms),
             cell(l.p99_ms),
-            cell(l.max_ms)
-        ));
-    }
-}
-
-fn ledger(text: &mut Text, s: &Summary) {
-    let l = &s.ledger;
-    text.head("ledger");
-    text.line(&format!(
-        "  messages: {} owed · {} received · {} lost · {} duplicate · {} late · {} of {} out of \
-         order · {} unexpected",
-        count(l.owed),
-        count(l.received),
-        count(l.lost),
-        count(l.duplicate),
-        count(l.late),
-        count(l.misordered),
-        count(l.audited),
-        count(l.unexpected)
-    ));
-    if l.announcements_owed > 0 || l.announcements_received > 0 {
-        text.line(&format!(
-            "  announcements: {} owed · {} received · {} lost · {} duplicate",
-            count(l.announcements_owed),
-            count(l.announcements_received),
-            count(l.announcements_lost),
-            count(l.announcements_duplicate)
-        ));
-    }
-    if l.presences > 0 || l.presences_max > 0 {
-        text.line(&format!(
-            "  comings and goings: {} received, {} to {} expected",
-            count(l.presences),
-            count(l.presences_min),
-            count(l.presences_max)
-        ));
+            cell(l.max_ms),
+        ]);
     }
 }
 
 fn target(text: &mut Text, s: &Summary) {
     let Some(whole) = &s.target_usage else { return };
-    text.head("target, CPU of one core                     mean      max     time    memory");
-    let mut row = |name: &str, usage: &Usage| {
-        text.raw(&format!(
-            "  {} {:>8} {:>8} {:>8} {:>9}",
-            fit(name, 37),
-            percent(usage.cpu_mean_percent),
-            percent(usage.cpu_max_percent),
-            format!("{} s", short(usage.cpu_s)),
-            bytes(usage.rss_peak_bytes)
-        ));
+    text.blank();
+    let mut row = |cells: [&str; 5]| {
+        let [name, mean, max, time, memory] = cells;
+        text.raw(&format!("{}{mean:>11}{max:>11}{time:>11}{memory:>11}", fit(name, 36)));
     };
-    row("whole run", whole);
+    row(["target, CPU of one core", "mean", "max", "time", "memory"]);
+    row([&"─".repeat(36), &"─".repeat(11), &"─".repeat(11), &"─".repeat(11), &"─".repeat(11)]);
+    let mut usage_row = |name: &str, usage: &Usage| {
+        row([
+            name,
+            &percent(usage.cpu_mean_percent),
+            &percent(usage.cpu_max_percent),
+            &format!("{} s", short(usage.cpu_s)),
+            &bytes(usage.rss_peak_bytes),
+        ]);
+    };
+    usage_row("  whole run", whole);
     for phase in &s.phases {
         if let Some(usage) = &phase.target {
-            row(&phase.name, usage);
+            usage_row(&format!("  {}", phase.name), usage);
         }
         for stage in &phase.stages {
-            let name = format!("  {} {}", stage.mark, stage.name);
             if let Some(usage) = &stage.target {
-                row(&name, usage);
+                usage_row(&format!("    {} {}", stage.mark, stage.name), usage);
             }
         }
     }
@@ -254,11 +289,8 @@ fn health(text: &mut Text, s: &Summary) {
             percent(usage.cpu_max_percent)
         )
     });
-    text.line(&format!(
-        "  timers late: {} p99, {} max{cpu}",
-        duration(lag.p99_ms),
-        duration(lag.max_ms)
-    ));
+    let late = format!("{} p99, {} max", duration(lag.p99_ms), duration(lag.max_ms));
+    text.facts("timers late", &[format!("{late}{cpu}")]);
 }
 
 fn thresholds(text: &mut Text, s: &Summary) {
@@ -273,8 +305,8 @@ fn thresholds(text: &mut Text, s: &Summary) {
             Outcome::Unmeasured => '?',
         };
         text.raw(&format!(
-            "  {sign} {} {:>12}  {}",
-            fit(&judged.text, 44),
+            "  {sign} {} {:>14}  {}",
+            fit(&judged.text, 46),
             judged_value(judged),
             outcome(judged)
         ));
