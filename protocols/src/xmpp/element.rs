@@ -130,9 +130,33 @@ pub(super) fn is_live_message(frame: &[u8]) -> bool {
     DELAY.find(body).is_none() && MESSAGE.find(body).is_none() && CDATA.find(body).is_none()
 }
 
-/// The start tag of a frame that is one presence which tells nothing about ourselves.
+/// Whose presence it is and whether it tells of an absence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sight<'a> {
+    /// Raw value of `from`.
+    pub(super) from: &'a str,
+    /// Raw value of `type`; empty if there is none.
+    pub(super) kind: &'a str,
+}
+
+impl<'a> Sight<'a> {
+    /// Reads a start tag, in one pass.
+    pub(super) fn of(tag: &Tag<'a>) -> Sight<'a> {
+        let mut sight = Sight::default();
+        for (name, value) in tag.attributes() {
+            match name {
+                "from" => sight.from = value,
+                "type" => sight.kind = value,
+                _ => {}
+            }
+        }
+        sight
+    }
+}
+
+/// Whose presence a frame is, if it is one presence that tells nothing about ourselves.
 #[inline]
-pub(super) fn plain_presence(text: &str) -> Option<Tag<'_>> {
+pub(super) fn plain_presence(text: &str) -> Option<Sight<'_>> {
     static SELF: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"110"));
     static PRESENCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"<presence"));
     let rest = text.as_bytes().strip_prefix(b"<presence")?;
@@ -146,7 +170,7 @@ pub(super) fn plain_presence(text: &str) -> Option<Tag<'_>> {
     }
     match Scanner::new(text).next_piece() {
         Ok(Some(Piece::Open(tag))) if tag.name == "presence" => {
-            (tag.attribute("type") != Some("error")).then_some(tag)
+            Some(Sight::of(&tag)).filter(|sight| sight.kind != "error")
         }
         _ => None,
     }

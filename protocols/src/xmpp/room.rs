@@ -1,9 +1,9 @@
 //! Rooms (XEP-0045): entering, leaving, who is there, and the avatars of who is there.
 
-use super::element::Element;
+use super::element::{Element, Sight};
 use super::session::{XmppSession, send};
 use super::stanza::{self, Ask};
-use super::xml::Tag;
+use super::xml::unescape;
 use super::{AVATARS, option};
 use model::{Effects, Event, FaultClass, RoomId, RoomName, Tick, Token};
 
@@ -147,11 +147,11 @@ impl XmppSession {
         }
     }
 
-    /// The presence of somebody else in a room, by its start tag. Returns `false` if it is about
-    /// ourselves and has to be read in full.
-    pub(super) fn on_neighbor(&mut self, now: Tick, tag: &Tag<'_>, fx: &mut Effects) -> bool {
-        let Some(from) = tag.value("from") else { return true };
-        let is_gone = tag.attribute("type") == Some("unavailable");
+    /// The presence of somebody else in a room. Returns `false` if it is about ourselves and has
+    /// to be read in full.
+    pub(super) fn on_neighbor(&mut self, now: Tick, sight: Sight<'_>, fx: &mut Effects) -> bool {
+        let from = unescape(sight.from);
+        let is_gone = sight.kind == "unavailable";
         for place in 0..self.seats.len() {
             let seat = &mut self.seats[place];
             let Some(nick) = seat.nick_of(&from) else { continue };
@@ -200,22 +200,22 @@ impl XmppSession {
 
     /// A presence read in full: ours, a refusal, or one that only looked unusual.
     pub(super) fn on_presence(&mut self, now: Tick, element: Element<'_>, fx: &mut Effects) {
-        let Some(from) = element.tag.value("from") else { return };
+        let sight = Sight::of(&element.tag);
+        let from = unescape(sight.from);
         let Some(place) = self.seats.iter().position(|seat| seat.nick_of(&from).is_some()) else {
             return;
         };
-        let kind = element.tag.attribute("type");
-        if kind == Some("error") {
+        if sight.kind == "error" {
             return self.on_refusal(place, &element.stanza_error(), fx);
         }
         let seat = &self.seats[place];
         let is_own = seat.nick_of(&seat.occupant) == seat.nick_of(&from);
         if !is_own && !has_status(element, "110") {
-            self.on_neighbor(now, &element.tag, fx);
+            self.on_neighbor(now, sight, fx);
             return;
         }
-        match kind {
-            Some("unavailable") => self.on_removed(place, element, fx),
+        match sight.kind {
+            "unavailable" => self.on_removed(place, element, fx),
             _ => self.on_arrived(now, place, &from, fx),
         }
     }

@@ -180,8 +180,8 @@ impl XmppSession {
             return self.give_up(fx, FaultClass::Protocol, "a text frame that is not UTF-8");
         };
         if self.is_online()
-            && let Some(tag) = plain_presence(text)
-            && self.on_neighbor(now, &tag, fx)
+            && let Some(sight) = plain_presence(text)
+            && self.on_neighbor(now, sight, fx)
         {
             return;
         }
