@@ -87,9 +87,9 @@ pub(super) fn tiles(s: &Summary) -> Vec<Tile> {
     }
     if let Some(usage) = &s.target_usage {
         tiles.push(tile(
-            "target CPU",
+            "target CPU, of one core",
             percent(usage.cpu_mean_percent),
-            format!("of one core; max {}", percent(usage.cpu_max_percent)),
+            format!("mean; max {}", percent(usage.cpu_max_percent)),
             false,
         ));
         tiles.push(tile(

@@ -3,3 +3,5 @@
 mod directory;
 mod fixture;
 mod folder;
+mod golden;
+mod health;
