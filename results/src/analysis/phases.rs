@@ -75,15 +75,13 @@ pub(super) fn phases(
 /// Phases in the order in which they began.
 fn phase_bounds(run: &Run) -> Vec<(&str, Bounds)> {
     let mut phases: Vec<(&str, Bounds)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for record in &run.events {
         let What::Phase { name, edge, overdue } = &record.what else { continue };
-        let at = match phases.iter().position(|phase| phase.0 == name) {
-            Some(at) => at,
-            None => {
-                phases.push((name, Bounds::default()));
-                phases.len() - 1
-            }
-        };
+        let at = *places.entry(name).or_insert_with(|| {
+            phases.push((name, Bounds::default()));
+            phases.len() - 1
+        });
         let bounds = &mut phases[at].1;
         bounds.overdue |= *overdue;
         match edge {

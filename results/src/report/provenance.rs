@@ -29,7 +29,7 @@ pub(super) fn facts(run: &Run) -> Vec<(String, String)> {
         ("limits", pairs(&m.host.limits)),
         (
             "generator",
-            format!("{} shards in {} processes", m.generator.shards, m.generator.processes),
+            format!("shards: {}, processes: {}", m.generator.shards, m.generator.processes),
         ),
     ];
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());

@@ -142,3 +142,45 @@ fn check_documented(document: &str, path: &str, value: &serde_json::Value) {
         _ => {}
     }
 }
+
+/// An hour with every measure in every second is still a page that opens at once.
+#[test]
+fn an_hour_is_a_small_page() {
+    use model::{Interval, Measure, ProbeSample, ProcessSample, Tick};
+    /// Largest page, bytes.
+    const PAGE_BYTES_MAX: usize = 2_000_000;
+    let folder = Folder::new("hour");
+    let (manifest, plan) = (fixture::manifest(), fixture::plan());
+    let mut writer = results::RunWriter::create(folder.path(), manifest, "", &plan).unwrap();
+    let mut interval = Interval::default();
+    for (i, &measure) in Measure::ALL.iter().enumerate() {
+        let stats = interval.measure(measure);
+        stats.done = 3;
+        for ns in [1_234_567, 23_456_789, 345_678_901] {
+            stats.latency.record(ns * (i as u64 + 1));
+            stats.service.record(ns);
+        }
+    }
+    for second in 0..3_600u64 {
+        // Histograms are the slow part of an unoptimized build: every twentieth second will do.
+        let quiet = Interval::new(second as u32);
+        interval.second = second as u32;
+        interval.counters.deliveries = second * 7_919 % 100_003;
+        writer.interval(if second % 20 == 0 { &interval } else { &quiet }).unwrap();
+        for fifth in 0..5 {
+            let process = ProcessSample {
+                pid: 1,
+                cpu_ns: second * 1_000_000_000 + fifth * (second * 7_919 % 200_000_000),
+                rss_bytes: 50_000_000 + second * 12_347,
+                ..ProcessSample::default()
+            };
+            let at = Tick::from_millis(second * 1_000 + fifth * 200);
+            let (target, generator) = (vec![process.clone()], vec![process]);
+            writer.probe(&ProbeSample { at, target, generator, ..Default::default() }).unwrap();
+        }
+    }
+    drop(writer);
+    results::draw(folder.path()).unwrap();
+    let page = fs::metadata(folder.path().join("report.html")).unwrap().len() as usize;
+    assert!(page < PAGE_BYTES_MAX, "{page} bytes");
+}
