@@ -87,7 +87,7 @@ pub(super) fn tiles(s: &Summary) -> Vec<Tile> {
     }
     if let Some(usage) = &s.target_usage {
         tiles.push(tile(
-            "target CPU, of one core",
+            "target CPU (one core)",
             percent(usage.cpu_mean_percent),
             format!("mean; max {}", percent(usage.cpu_max_percent)),
             false,
