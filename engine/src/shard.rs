@@ -202,6 +202,14 @@ impl<N: Net> Shard<N> {
         else {
             return;
         };
+        // A crowd that runs several times does not begin its accounts anew.
+        let before: u32 = plan.phases[..phase as usize]
+            .iter()
+            .filter_map(|phase| match &phase.kind {
+                PhaseKind::Run(other) if other.crowd == run.crowd => Some(other.count),
+                _ => None,
+            })
+            .sum();
         let (source, sources) = (self.desk.setup.source, self.desk.setup.sources);
         let is_mine = |index: u32| index % u32::from(sources) == u32::from(source);
         let times = run.pacer.times(run.count, plan.seed ^ u64::from(run.first));
@@ -212,7 +220,7 @@ impl<N: Net> Shard<N> {
                 due: Tick(at.0 + after.0),
                 phase,
                 person: run.first + index,
-                index,
+                index: before + index,
             })
             .collect();
         self.desk.begin(phase, mine.len() as u64);

@@ -186,6 +186,7 @@ impl Person {
         let tally = &mut desk.tally(self.phase).stages[stage as usize];
         tally.entered += 1;
         tally.first_in.get_or_insert(now);
+        tally.last_in = Some(now);
     }
 
     fn leave_stage<N: Net>(&mut self, desk: &mut Desk<N>) {
@@ -193,6 +194,7 @@ impl Person {
             let now = desk.net.now();
             let tally = &mut desk.tally(self.phase).stages[self.stage as usize];
             tally.left += 1;
+            tally.first_out.get_or_insert(now);
             tally.last_out = Some(now);
             self.stage = NO_STAGE;
         }
