@@ -244,7 +244,7 @@ impl<N: Net> Shard<N> {
             let slot = entry.key() as Slot;
             self.desk.arrival(arrival.phase, arrival.due, now);
             let (phase, id) = (arrival.phase, arrival.person);
-            entry.insert(Person::new(&self.desk, slot, phase, id, arrival.index, arrival.due));
+            entry.insert(Person::new(&mut self.desk, slot, phase, id, arrival.index, arrival.due));
             self.with_person(slot, |person, desk| person.advance(desk));
         }
     }

@@ -27,10 +27,13 @@ enum Event {
     ServerCloses,
 }
 
+/// When, in which order, at whose connection, of which dial, what.
+type Due = (Tick, u64, Slot, u32, Event);
+
 /// A network in which nothing happens by itself.
 pub(crate) struct SimNet {
     now: Tick,
-    events: BinaryHeap<Reverse<(Tick, u64, Slot, u32, Event)>>,
+    events: BinaryHeap<Reverse<Due>>,
     serial: u64,
     rng: Rng,
     server: ToyServer,

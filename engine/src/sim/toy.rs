@@ -162,6 +162,6 @@ impl ToyServer {
     }
 
     pub(crate) fn gone(&mut self, slot: Slot) {
-        self.rooms.values_mut().for_each(|room| drop(room.remove(&slot)));
+        self.rooms.values_mut().for_each(|room| _ = room.remove(&slot));
     }
 }
