@@ -129,9 +129,8 @@ impl<N: Net> Shard<N> {
         }
     }
 
-    /// One turn of the loop: what is due, then whatever the network has to say. Returns whether
-    /// the shard has been called to fetch orders.
-    pub fn turn(&mut self, emit: &mut dyn FnMut(Dispatch)) -> bool {
+    /// The first half of a turn of the loop: what is due.
+    pub fn tend(&mut self, emit: &mut dyn FnMut(Dispatch)) {
         let now = self.desk.net.now();
         self.desk.interval.counters.turns += 1;
         self.close_seconds(now, emit);
@@ -145,6 +144,11 @@ impl<N: Net> Shard<N> {
                 emit(Dispatch::Status(Box::new(status)));
             }
         }
+    }
+
+    /// The second half: waits for whatever the network has to say, and takes it in. Returns
+    /// whether the shard has been called to fetch orders.
+    pub fn wait(&mut self) -> bool {
         let until = self.next_due();
         let mut happenings = std::mem::take(&mut self.happenings);
         self.desk.net.poll(until, &mut happenings);
@@ -180,6 +184,11 @@ impl<N: Net> Shard<N> {
         self.is_stopped
     }
 
+    /// Now, as its network tells.
+    pub fn now(&self) -> Tick {
+        self.desk.net.now()
+    }
+
     /// Sends everybody away and says the last words.
     pub fn end(&mut self, emit: &mut dyn FnMut(Dispatch)) {
         let slots: Vec<Slot> = self.people.iter().map(|(slot, _)| slot as Slot).collect();
@@ -202,6 +211,14 @@ impl<N: Net> Shard<N> {
         else {
             return;
         };
+        // A crowd that runs several times does not begin its accounts anew.
+        let before: u32 = plan.phases[..phase as usize]
+            .iter()
+            .filter_map(|phase| match &phase.kind {
+                PhaseKind::Run(other) if other.crowd == run.crowd => Some(other.count),
+                _ => None,
+            })
+            .sum();
         let (source, sources) = (self.desk.setup.source, self.desk.setup.sources);
         let is_mine = |index: u32| index % u32::from(sources) == u32::from(source);
         let times = run.pacer.times(run.count, plan.seed ^ u64::from(run.first));
@@ -212,7 +229,7 @@ impl<N: Net> Shard<N> {
                 due: Tick(at.0 + after.0),
                 phase,
                 person: run.first + index,
-                index,
+                index: before + index,
             })
             .collect();
         self.desk.begin(phase, mine.len() as u64);
@@ -227,7 +244,7 @@ impl<N: Net> Shard<N> {
             let slot = entry.key() as Slot;
             self.desk.arrival(arrival.phase, arrival.due, now);
             let (phase, id) = (arrival.phase, arrival.person);
-            entry.insert(Person::new(&self.desk, slot, phase, id, arrival.index, arrival.due));
+            entry.insert(Person::new(&mut self.desk, slot, phase, id, arrival.index, arrival.due));
             self.with_person(slot, |person, desk| person.advance(desk));
         }
     }

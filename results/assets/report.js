@@ -38,18 +38,25 @@
         ctx.fillStyle = TINTS[s.tint % TINTS.length];
         ctx.fillRect(from, top, Math.max(to - from, 1), height);
       }
-      ctx.globalAlpha = 1;
-      ctx.fillStyle = css("--soft"); ctx.font = font(11); ctx.textBaseline = "top"; ctx.textAlign = "left";
+      ctx.restore();
+    };
+    /* The name of a phase has room until the next phase; phases are named above the plot. */
+    const names = u => {
+      const { ctx } = u, { left, top, width } = u.bbox, dpr = devicePixelRatio;
+      ctx.save();
+      ctx.fillStyle = css("--soft"); ctx.font = font(11); ctx.textBaseline = "bottom"; ctx.textAlign = "left";
       back.phases.forEach(([from, , name], i) => {
-        const x = u.valToPos(from, "x", true) + 4 * devicePixelRatio;
-        const end = i + 1 < back.phases.length ? u.valToPos(back.phases[i + 1][0], "x", true) : left + width;
+        const x = Math.max(u.valToPos(from, "x", true), left) + 3 * dpr;
+        const next = i + 1 < back.phases.length ? u.valToPos(back.phases[i + 1][0], "x", true) : left + width;
+        const room = Math.min(next, left + width) - x - 4 * dpr;
         let text = name;
-        while (text && ctx.measureText(text + "…").width > end - x - 4) text = text.slice(0, -1);
-        if (text === name) ctx.fillText(name, x, top + 3 * devicePixelRatio);
-        else if (text.length > 2) ctx.fillText(text + "…", x, top + 3 * devicePixelRatio);
+        while (text && ctx.measureText(text === name ? name : text + "…").width > room) text = text.slice(0, -1);
+        if (text === name) ctx.fillText(name, x, top - 2 * dpr);
+        else if (text.length > 2) ctx.fillText(text + "…", x, top - 2 * dpr);
       });
       ctx.restore();
     };
+    const above = back.phases.length ? 14 : 0;
     const marks = u => {
       const { ctx } = u, { left, top, width, height } = u.bbox, dpr = devicePixelRatio;
       ctx.save();
@@ -63,15 +70,15 @@
         const half = ctx.measureText(name).width / 2 + 3 * dpr;
         const row = free.findIndex(edge => edge <= x - half);
         ctx.globalAlpha = .75; ctx.setLineDash([3 * dpr, 3 * dpr]);
-        ctx.beginPath(); ctx.moveTo(x, top - (row > 0 ? row * 13 * dpr : 0)); ctx.lineTo(x, top + height); ctx.stroke();
+        ctx.beginPath(); ctx.moveTo(x, top - (row < 0 ? 0 : above + row * 13) * dpr); ctx.lineTo(x, top + height); ctx.stroke();
         if (row < 0) continue;
         free[row] = x + half;
         ctx.globalAlpha = 1;
-        ctx.fillText(name, x, top - (2 + row * 13) * dpr);
+        ctx.fillText(name, x, top - (1 + above + row * 13) * dpr);
       }
       ctx.restore();
     };
-    return { drawClear: [shades], draw: [marks] };
+    return { drawClear: [shades], draw: [names, marks] };
   };
 
   const charts = new Set();
@@ -119,7 +126,8 @@
     }));
     return {
       width, height: narrow ? 210 : HEIGHT, scales, axes, series,
-      padding: [back.marks.length ? 30 : 10, chart.axes.length > 1 ? 0 : 14, 0, 0],
+      /* All plots are as wide as one with two axes, so that they can be read across. */
+      padding: [8 + (back.marks.length ? 27 : 0) + (back.phases.length ? 14 : 0), chart.axes.length > 1 ? 0 : narrow ? 14 : AXIS + 18, 0, 0],
       cursor: { sync: { key: "throng", filters: { pub: type => type === "mousemove" || type === "mouseleave" } }, drag: { x: true, y: false }, focus: { prox: 24 } },
       focus: { alpha: .35 },
       hooks: { ...backdrop(), ready: [u => { u.ready = true; if (zoom) u.setScale("x", zoom); }], setScale: [zoomed] },

@@ -62,7 +62,7 @@ impl Live {
 fn line(progress: &Progress<'_>, last: &Interval, errors: u64) -> String {
     let seconds = progress.now.0 / 1_000_000_000;
     let (place, places) = progress.place;
-    let phase = progress.phase.unwrap_or("until all are done");
+    let phase = progress.phase.unwrap_or("last journeys");
     let phase: String = phase.chars().take(14).collect();
     let quantiles =
         last.measures.get(&Measure::Delivery).or(last.measures.get(&Measure::Announcement));

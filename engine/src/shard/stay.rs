@@ -83,6 +83,9 @@ impl Stay {
                 }
             }
         }
+        if is_stamped {
+            return;
+        }
         // Every coming or going that began after the own join and was done before the own leave
         // is announced for certain; whatever overlaps either may be.
         let least = self.done_at_leave.unwrap_or(0).saturating_sub(self.begun_at_join);

@@ -1,6 +1,6 @@
 //! Targets that break the rules: each must end in a named fault, or be waited for within bounds.
 
-use super::record::{Record, Step, converse, messages, record, replay};
+use super::record::{Record, Step, begin_anew, messages, record, replay};
 use super::rig::Rig;
 use super::{FRAME_BYTES_MAX, Row, rows};
 use crate::wire::frame::{self, Opcode};
@@ -19,13 +19,6 @@ fn text_frame(payload: &[u8]) -> Vec<u8> {
 /// Plays everything before the message at `place`.
 fn up_to<'r>(row: &'r Row, good: &Record, place: usize) -> Rig<'r> {
     replay(row, &good.steps[..place], |_, bytes| vec![bytes.into()])
-}
-
-/// After a fault the same session must be able to begin anew.
-fn begin_anew(rig: &mut Rig<'_>, row: &Row, what: &str) {
-    rig.disconnected();
-    converse(rig, row);
-    assert_eq!(rig.trace.close, Some(Ok(())), "anew after {what}");
 }
 
 #[test]
@@ -51,7 +44,7 @@ fn answers_that_are_no_upgrade() {
             rig.feed(answer.as_bytes());
             let class = rig.fault().map(|fault| fault.class);
             assert_eq!(class, Some(FaultClass::Upgrade), "{name}");
-            begin_anew(&mut rig, &row, name);
+            begin_anew(&mut rig, &row, &good, name);
         }
     }
 }
@@ -105,7 +98,7 @@ fn frames_that_are_none_are_refused_at_once() {
         for (name, bytes, _) in &frames {
             let mut rig = up_to(&row, &good, messages(&good.steps)[1]);
             rig.feed(bytes);
-            begin_anew(&mut rig, &row, name);
+            begin_anew(&mut rig, &row, &good, name);
         }
     }
 }
@@ -120,6 +113,9 @@ fn endless_parts_end() {
         let mut next = Vec::new();
         frame::write_part(&mut next, false, Opcode::Continuation, &[b' '; 1_000], None);
         rig.feed(&part);
+        let mut other = up_to(&row, &good, messages(&good.steps)[1]);
+        other.feed(&part);
+        begin_anew(&mut other, &row, &good, "a first part");
         for _ in 0..2 * FRAME_BYTES_MAX / 1_000 {
             rig.feed(&next);
         }
@@ -138,7 +134,7 @@ fn what_the_protocol_forbids_is_refused() {
             rig.feed(&text_frame(&payload));
             let class = rig.fault().map(|fault| fault.class);
             assert_eq!(class, Some(FaultClass::Protocol), "{name}");
-            begin_anew(&mut rig, &row, name);
+            begin_anew(&mut rig, &row, &good, name);
         }
     }
 }

@@ -1,7 +1,21 @@
 //! XMPP over WebSocket (RFC 7395): rooms by XEP-0045, and the requests a web client adds to them.
 //!
 //! What a person with features does at a join is that of the published Prosody experiment, stanza
-//! by stanza and in its order; see [`FEATURES`]. Nothing waits for an answer except login and join.
+//! by stanza and in its order ([`FEATURES`]); its two pauses of 10 and 20 ms are left out. Nothing
+//! waits for an answer except login and join.
+//!
+//! What counts as what:
+//! - a **delivery** is a groupchat message without `<delay/>`, result, forwarded or carbon copy in
+//!   it: the room's replay at a join and pages of the archive are none;
+//! - **presences** are counted from the moment the person is in the room: others who come, change
+//!   or go. The list of those who were there first, and one's own presence, are not counted;
+//! - an **avatar** request is refused if a person's vCard comes back as an error. A room's vCard is
+//!   one that most targets do not have: its error is an answer. So is that of the disco request for
+//!   a reserved nickname;
+//! - a **ping** is answered by whatever comes back, also by "I do not know pings";
+//! - who is put out of a room (kicked, banned, room destroyed) has lost the conversation: it is
+//!   given up with the fault class `closed`;
+//! - `login` always begins a new connection, unless one is open on which nobody has logged in.
 
 mod ask;
 mod element;

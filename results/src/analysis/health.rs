@@ -15,6 +15,9 @@ struct Facts<'a> {
     generator: &'a Processes,
 }
 
+/// The processes of one role in a reading.
+type Role = fn(&ProbeSample) -> &Vec<model::ProcessSample>;
+
 /// One check; what it finds is appended.
 type Check = fn(&Facts, &mut Vec<Finding>);
 
@@ -213,7 +216,7 @@ fn exhausted(facts: &Facts, findings: &mut Vec<Finding>) {
 
 fn descriptors(facts: &Facts, findings: &mut Vec<Finding>) {
     let max = facts.run.manifest.host.descriptors_max;
-    let roles: [(&str, fn(&ProbeSample) -> &Vec<model::ProcessSample>); 2] =
+    let roles: [(&str, Role); 2] =
         [("the generator", |s| &s.generator), ("the target", |s| &s.target)];
     for (who, role) in roles {
         let processes = facts.run.probes.iter().flat_map(role);

@@ -8,7 +8,7 @@ mod thresholds;
 mod totals;
 
 use crate::run::{FORMAT, Run};
-use crate::summary::{Health, Level, Outcome, Rates, Summary, Verdict};
+use crate::summary::{Health, Level, Outcome, PhaseRow, Rates, Summary, Verdict};
 use model::{Interval, What};
 use processes::Processes;
 pub(crate) use processes::Reading;
@@ -53,6 +53,8 @@ impl Analysis {
         };
         let bounds = run.plan.iter().flat_map(|plan| &plan.thresholds);
         summary.thresholds = bounds.map(|t| thresholds::judge(t, &total)).collect();
+        let overdue = summary.phases.iter().filter(|phase| phase.overdue).map(overdue_note);
+        summary.notes.splice(0..0, overdue.collect::<Vec<_>>());
         summary.health = health::judge(run, &total, &summary, &generator);
         summary.verdict = verdict(&summary.health, &summary);
         summary.exit_code = exit_code(summary.verdict);
@@ -117,6 +119,13 @@ fn rates(run: &Run, total: &Interval, length_s: f64) -> Rates {
         bytes_in: total.counters.bytes_in,
         bytes_out: total.counters.bytes_out,
     }
+}
+
+fn overdue_note(phase: &PhaseRow) -> String {
+    format!(
+        "phase {} was ended by its deadline: {} of {} people got in, {} finished, {} gave up",
+        phase.name, phase.entered, phase.asked, phase.finished, phase.gave_up
+    )
 }
 
 fn notes(run: &Run) -> Vec<String> {

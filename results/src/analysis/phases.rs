@@ -5,8 +5,8 @@ use super::processes::Processes;
 use super::totals::{ms, tallies};
 use crate::run::{Run, Second};
 use crate::summary::{MarkRow, PhaseRow, StageRow};
-use model::{Edge, PhaseKind, StageTally, Tally, Tick, What};
-use std::collections::BTreeMap;
+use model::{Counters, Edge, PhaseKind, StageTally, Tally, Tick, What};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// When something began and ended, seconds.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,7 @@ pub(super) fn phases(
 ) -> Vec<PhaseRow> {
     let tallies = tallies(run);
     let stages = stage_bounds(run);
+    let mut untallied: BTreeSet<&str> = BTreeSet::new();
     let mut rows: Vec<PhaseRow> = Vec::new();
     for (name, bounds) in phase_bounds(run) {
         let (Some(start_s), end_s) = (bounds.start_s, bounds.end_s.unwrap_or(length_s)) else {
@@ -56,34 +57,42 @@ pub(super) fn phases(
             generator: generator.usage(start_s, end_s),
             ..PhaseRow::default()
         };
-        if let Some(tally) = tallies.get(name) {
-            count_people(&mut row, tally);
-            row.target_entering = row.entering_s.and_then(|(from, to)| target.usage(from, to));
-            let mut stage = |tally: &StageTally| {
-                let key = (name.to_owned(), tally.name.clone());
-                stage_row(tally, stages.get(&key), target, generator, length_s)
-            };
-            row.stages = tally.stages.iter().filter_map(&mut stage).collect();
+        let stage = |tally: &StageTally| {
+            let bounds = stages.get(name).and_then(|stages| stages.get(tally.name.as_str()));
+            stage_row(tally, bounds, target, generator, length_s)
+        };
+        match tallies.get(name) {
+            Some(tally) => {
+                count_people(&mut row, tally);
+                row.target_entering = row.entering_s.and_then(|(from, to)| target.usage(from, to));
+                row.stages = tally.stages.iter().filter_map(stage).collect();
+            }
+            None => {
+                untallied.insert(name);
+                let named =
+                    |&name: &&str| StageTally { name: name.to_owned(), ..Default::default() };
+                let names = stages.get(name).into_iter().flat_map(BTreeMap::keys);
+                row.stages = names.map(named).filter_map(|tally| stage(&tally)).collect();
+                row.stages.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+            }
         }
         rows.push(row);
     }
     rows.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
-    count_seconds(run, &mut rows, length_s);
+    count_seconds(run, &mut rows, &untallied, length_s);
     rows
 }
 
 /// Phases in the order in which they began.
 fn phase_bounds(run: &Run) -> Vec<(&str, Bounds)> {
     let mut phases: Vec<(&str, Bounds)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for record in &run.events {
         let What::Phase { name, edge, overdue } = &record.what else { continue };
-        let at = match phases.iter().position(|phase| phase.0 == name) {
-            Some(at) => at,
-            None => {
-                phases.push((name, Bounds::default()));
-                phases.len() - 1
-            }
-        };
+        let at = *places.entry(name).or_insert_with(|| {
+            phases.push((name, Bounds::default()));
+            phases.len() - 1
+        });
         let bounds = &mut phases[at].1;
         bounds.overdue |= *overdue;
         match edge {
@@ -95,11 +104,11 @@ fn phase_bounds(run: &Run) -> Vec<(&str, Bounds)> {
 }
 
 /// Stages by phase and name.
-fn stage_bounds(run: &Run) -> BTreeMap<(String, String), Bounds> {
-    let mut stages: BTreeMap<(String, String), Bounds> = BTreeMap::new();
+fn stage_bounds(run: &Run) -> BTreeMap<&str, BTreeMap<&str, Bounds>> {
+    let mut stages: BTreeMap<&str, BTreeMap<&str, Bounds>> = BTreeMap::new();
     for record in &run.events {
         let What::Stage { phase, stage, edge, mark } = &record.what else { continue };
-        let bounds = stages.entry((phase.clone(), stage.clone())).or_default();
+        let bounds = stages.entry(phase).or_default().entry(stage).or_default();
         match edge {
             Edge::Begin => {
                 bounds.start_s.get_or_insert(record.at.secs_f64());
@@ -165,13 +174,17 @@ fn stage_row(
 /// Counts that only the seconds have: they belong to the last phase that brought people, until
 /// the next one does. The second in which a phase begins belongs to it: the phases before it that
 /// brought people are over by then, or else nothing could tell whose requests they are.
-fn count_seconds(run: &Run, rows: &mut [PhaseRow], length_s: f64) {
+fn count_seconds(run: &Run, rows: &mut [PhaseRow], untallied: &BTreeSet<&str>, length_s: f64) {
     let mut end_s = length_s.max(rows.last().map_or(0.0, |row| row.end_s));
     for row in rows.iter_mut().rev().filter(|row| row.arrivals) {
         let over = |second: &Second, at_s: f64| f64::from(second.second) + 1.0 <= at_s;
         let from = run.seconds.partition_point(|second| over(second, row.start_s));
         let to = run.seconds.partition_point(|second| over(second, end_s));
-        for second in run.seconds.get(from..to).unwrap_or_default() {
+        let seconds = run.seconds.get(from..to).unwrap_or_default();
+        if untallied.contains(row.name.as_str()) {
+            count_untallied(run, row, seconds);
+        }
+        for second in seconds {
             row.deliveries = row.deliveries.saturating_add(second.counters.deliveries);
             row.online_max = row.online_max.max(second.gauges.online);
             for (measure, stats) in second.measures.iter().filter(|(_, stats)| stats.asked > 0) {
@@ -181,4 +194,20 @@ fn count_seconds(run: &Run, rows: &mut [PhaseRow], length_s: f64) {
         }
         end_s = row.start_s;
     }
+}
+
+/// A phase that a crash left without a tally: what its seconds say.
+fn count_untallied(run: &Run, row: &mut PhaseRow, seconds: &[Second]) {
+    let mut sum = Counters::default();
+    seconds.iter().for_each(|second| sum.merge(&second.counters));
+    let planned = run.plan.iter().flat_map(|plan| &plan.phases).find(|p| p.name == row.name);
+    row.asked = match planned.map(|phase| &phase.kind) {
+        Some(PhaseKind::Run(run)) => u64::from(run.count),
+        _ => sum.arrivals_due,
+    };
+    row.arrived = sum.arrivals;
+    row.entered = sum.entered;
+    row.finished = sum.finished;
+    row.gave_up = sum.gave_up;
+    (row.sends_due, row.sends, row.sends_late) = (sum.sends_due, sum.sends, sum.sends_late);
 }

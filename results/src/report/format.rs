@@ -17,7 +17,6 @@ pub(crate) fn count(n: u64) -> String {
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
-        v if v < 0.995 => format!("{value:.2}"),
         v if v < 9.995 => format!("{value:.2}"),
         v if v < 99.95 => format!("{value:.1}"),
         v if v < 1e15 => match value < 0.0 {
@@ -31,7 +30,7 @@ pub(crate) fn short(value: f64) -> String {
 /// A duration given in milliseconds: µs, ms, s or min.
 pub(crate) fn duration(ms: f64) -> String {
     match ms {
-        v if v == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         v if v < 1.0 => format!("{:.0} µs", v * 1e3),
         v if v < 999.5 => format!("{} ms", short(v)),
         v if v < 600e3 => format!("{} s", short(v / 1e3)),

@@ -31,6 +31,8 @@ const MARKDOWN: &str = include_str!("../../assets/report.md.j2");
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
+/// Its terms want it beside every copy.
+const UPLOT_LICENSE: &str = include_str!("../../assets/uPlot.LICENSE");
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uPlot.iife.min.js");
 
 /// Draws `report.html`, `report.md` and `charts/` of a run directory (again). Nothing else in it
@@ -152,6 +154,7 @@ impl<'a> Drawing<'a> {
             "style": STYLE,
             "script": SCRIPT,
             "uplot_style": UPLOT_STYLE,
+            "uplot_license": UPLOT_LICENSE,
             "uplot_script": UPLOT_SCRIPT,
             "data": data,
         });

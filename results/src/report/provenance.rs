@@ -29,7 +29,7 @@ pub(super) fn facts(run: &Run) -> Vec<(String, String)> {
         ("limits", pairs(&m.host.limits)),
         (
             "generator",
-            format!("{} shards in {} processes", m.generator.shards, m.generator.processes),
+            format!("shards: {}, processes: {}", m.generator.shards, m.generator.processes),
         ),
     ];
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
@@ -87,9 +87,9 @@ pub(super) fn tiles(s: &Summary) -> Vec<Tile> {
     }
     if let Some(usage) = &s.target_usage {
         tiles.push(tile(
-            "target CPU",
+            "target CPU (one core)",
             percent(usage.cpu_mean_percent),
-            format!("of one core; max {}", percent(usage.cpu_max_percent)),
+            format!("mean; max {}", percent(usage.cpu_max_percent)),
             false,
         ));
         tiles.push(tile(

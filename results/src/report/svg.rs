@@ -7,19 +7,21 @@ use super::format::{bytes, duration};
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 920.0;
-const HEIGHT: f64 = 320.0;
+const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 74.0;
 const BOTTOM: f64 = 44.0;
 /// Right margin, without and with a second axis.
 const RIGHT: [f64; 2] = [24.0, 74.0];
 /// Top of the plot when there are no marks.
 const TOP: f64 = 56.0;
-/// Height of one row of mark labels.
+/// Height of the row of phase names, above the plot.
+const NAME_ROW: f64 = 14.0;
+/// Height of one row of mark labels, above the names.
 const MARK_ROW: f64 = 15.0;
 /// Rows of mark labels at most; marks beyond have a line but no label.
 const MARK_ROWS_MAX: usize = 3;
 /// Width of a character of the small labels, roughly.
-const CHAR: f64 = 6.4;
+const CHAR: f64 = 7.0;
 /// Marks drawn at most.
 const MARKS_MAX: usize = 200;
 /// Tints of stages, in the order of their names.
@@ -37,6 +39,8 @@ fn color(hue: Hue) -> &'static str {
 /// Where things are on the canvas.
 struct Frame {
     top: f64,
+    /// Height of the row of phase names.
+    names: f64,
     right: f64,
     length: f64,
 }
@@ -129,7 +133,9 @@ fn trim(text: String) -> String {
 pub(crate) fn draw(chart: &Chart, backdrop: &Backdrop) -> String {
     let (rows, marks) = mark_rows(backdrop, &chart.axes);
     let right = WIDTH - RIGHT[usize::from(chart.axes.len() > 1)];
-    let frame = Frame { top: TOP + rows as f64 * MARK_ROW, right, length: backdrop.length };
+    let names = if backdrop.phases.is_empty() { 0.0 } else { NAME_ROW };
+    let top = TOP + names + rows as f64 * MARK_ROW;
+    let frame = Frame { top, names, right, length: backdrop.length };
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" font-size=\"12\" \
@@ -179,7 +185,7 @@ fn shades(svg: &mut String, frame: &Frame, backdrop: &Backdrop) {
             false => name.clone(),
         };
         if room > 3 {
-            let (x, y) = (frame.x(*from) + 4.0, frame.top + 13.0);
+            let (x, y) = (frame.x(*from) + 3.0, frame.top - 4.0);
             let _ = writeln!(
                 svg,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"11\" fill=\"#5b6675\">{}</text>",
@@ -193,7 +199,7 @@ fn time_axis(svg: &mut String, frame: &Frame) {
     let (bottom, minutes) = (frame.bottom(), frame.length > 600.0);
     let unit = if minutes { 60.0 } else { 1.0 };
     let step = match frame.length / unit / 10.0 {
-        s if !minutes && s > 20.0 => 60.0,
+        s if !minutes && s > 45.0 => 60.0,
         s if !minutes && s > 10.0 => 30.0,
         s => nice(s).max(0.5),
     };
@@ -300,7 +306,7 @@ struct Placed<'a> {
 /// Gives each mark's label the first row where it overlaps no other; how many rows there are.
 fn mark_rows<'a>(backdrop: &'a Backdrop, axes: &[Axis]) -> (usize, Vec<Placed<'a>>) {
     let right = WIDTH - RIGHT[usize::from(axes.len() > 1)];
-    let frame = Frame { top: 0.0, right, length: backdrop.length };
+    let frame = Frame { top: 0.0, names: 0.0, right, length: backdrop.length };
     let mut free = [f64::MIN; MARK_ROWS_MAX];
     let place = |(at, name): &'a (f64, String)| {
         let half = (name.chars().count() as f64 * CHAR + 6.0) / 2.0;
@@ -319,7 +325,7 @@ fn mark_rows<'a>(backdrop: &'a Backdrop, axes: &[Axis]) -> (usize, Vec<Placed<'a
 fn draw_marks(svg: &mut String, frame: &Frame, marks: &[Placed]) {
     for mark in marks {
         let x = frame.x(mark.at);
-        let label_y = mark.row.map(|row| frame.top - 4.0 - row as f64 * MARK_ROW);
+        let label_y = mark.row.map(|row| frame.top - frame.names - 4.0 - row as f64 * MARK_ROW);
         let _ = writeln!(
             svg,
             "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"#8a5a9e\" \

@@ -280,9 +280,9 @@ pub(crate) fn achieved(summary: &Summary) -> Table {
     };
     put("people set out", people.asked, people.arrived);
     put("people in", people.asked, people.entered);
-    put("people to the end of their journey", people.asked, people.finished);
+    put("people finished", people.asked, people.finished);
     put("messages sent", sends.due, sends.sent);
-    put("messages sent on time", sends.due, sends.sent.saturating_sub(sends.late));
+    put("sent on time", sends.due, sends.sent.saturating_sub(sends.late));
     put("deliveries", summary.ledger.owed, summary.ledger.owed.saturating_sub(summary.ledger.lost));
     table
 }

@@ -16,6 +16,10 @@ use std::path::Path;
 
 /// Most seconds a run may have: some two weeks. A file that claims more is not ours.
 const SECONDS_MAX: usize = 1_200_000;
+/// Most readings of probes: five a second for as long.
+const READINGS_MAX: usize = 5 * SECONDS_MAX;
+/// Most events: they are few a phase, and failures only tell of the first of their kind.
+const EVENTS_MAX: usize = 1_000_000;
 /// Largest file that is read as a whole (manifest, plan, scenario), bytes.
 const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
 
@@ -201,6 +205,9 @@ impl Run {
             if probes.last().is_some_and(|last| last.at > sample.at) {
                 return Err("at_s: earlier than the reading before".to_owned());
             }
+            if probes.len() >= READINGS_MAX {
+                return Err(format!("more than {READINGS_MAX} readings"));
+            }
             probes.push(sample);
             Ok(())
         })?;
@@ -211,6 +218,9 @@ impl Run {
     fn read_events(&mut self, dir: &Path) -> Result<(), Error> {
         let mut events: Vec<Record> = Vec::new();
         self.read_lines(dir, EVENTS, |_, line| {
+            if events.len() >= EVENTS_MAX {
+                return Err(format!("more than {EVENTS_MAX} events"));
+            }
             events.push(serde_json::from_str(line).map_err(|error| error.to_string())?);
             Ok(())
         })?;

@@ -208,7 +208,8 @@ fn hostile_files_are_refused_or_read_but_never_panic() {
             }
             fs::write(&path, &bytes).unwrap();
             match Run::load(folder.path()) {
-                Ok(run) => drop(results::Analysis::of(&run)),
+                Ok(run) if seed % 8 > 0 => drop(results::Analysis::of(&run)),
+                Ok(_) => drop(results::draw(folder.path()).unwrap()),
                 Err(error) => assert!(error.to_string().contains(name), "{seed}: {error}"),
             }
         }

@@ -1,5 +1,8 @@
 //! Tests of the results crate through its public door.
 
+mod cut;
 mod directory;
 mod fixture;
 mod folder;
+mod golden;
+mod health;
