@@ -6,3 +6,9 @@ mod rig;
 
 // What a user types and what comes back: exit codes, words, files.
 mod cli;
+
+// An XMPP server that commits faults on purpose.
+mod muc;
+
+// Known truth: a target's own record of its faults against the ledger.
+mod ledger;
