@@ -12,3 +12,9 @@ mod muc;
 
 // Known truth: a target's own record of its faults against the ledger.
 mod ledger;
+
+// Known truth: a target that stalls, as corrected latency and service time show it.
+mod stall;
+
+// Runs that are ended from outside, kindly or not.
+mod killed;
