@@ -2,7 +2,7 @@
 //! The ledger has to say exactly what the record says.
 
 use crate::muc::Muc;
-use crate::rig::{Answer, Folder, at, yardstick};
+use crate::rig::{Answer, Folder, at, for_each, yardstick};
 use model::stamp::{LEN, Stamp};
 use results::Status;
 use server::fault::Record;
@@ -83,24 +83,13 @@ fn compare(answer: &Answer, records: &[Record], kinds: &[&str], what: &str) {
     }
 }
 
-/// A run for each row, all at once: they wait more than they work.
-fn all_at_once<T: Send>(rows: Vec<T>, run: impl Fn(T) + Sync) {
-    std::thread::scope(|scope| {
-        let run = &run;
-        let runs: Vec<_> = rows.into_iter().map(|row| scope.spawn(move || run(row))).collect();
-        for run in runs {
-            run.join().unwrap_or_else(|why| std::panic::resume_unwind(why));
-        }
-    });
-}
-
 fn codecs_and_seeds() -> Vec<(&'static str, u64)> {
     ["json", "proto"].into_iter().flat_map(|codec| (1..4).map(move |seed| (codec, seed))).collect()
 }
 
 #[test]
 fn what_the_yardstick_drops_repeats_and_swaps_is_counted_exactly() {
-    all_at_once(codecs_and_seeds(), |(codec, seed)| {
+    for_each(&codecs_and_seeds(), |(codec, seed)| {
         let what = format!("{codec}, seed {seed}");
         let faults = format!("seed={seed},drop=0.06,duplicate=0.06,reorder=0.06");
         let server = yardstick(&faults);
@@ -113,7 +102,7 @@ fn what_the_yardstick_drops_repeats_and_swaps_is_counted_exactly() {
 
 #[test]
 fn what_the_yardstick_delays_is_late_and_not_lost() {
-    all_at_once(codecs_and_seeds(), |(codec, seed)| {
+    for_each(&codecs_and_seeds(), |(codec, seed)| {
         let what = format!("{codec}, seed {seed}");
         let faults = format!("seed={seed},drop=0.06,duplicate=0.06,delay=0.06:3s");
         let server = yardstick(&faults);
@@ -126,7 +115,7 @@ fn what_the_yardstick_delays_is_late_and_not_lost() {
 
 #[test]
 fn what_a_muc_drops_repeats_and_swaps_is_counted_exactly() {
-    all_at_once((1..4).collect(), |seed| {
+    for_each(&[1, 2, 3], |seed| {
         let what = format!("xml, seed {seed}");
         let server = Muc::start(&format!("seed={seed},drop=0.06,duplicate=0.06,reorder=0.06"));
         // The own copy acknowledges, so what was dropped there is settled by the time limit.

@@ -18,3 +18,6 @@ mod stall;
 
 // Runs that are ended from outside, kindly or not.
 mod killed;
+
+// Targets that break every rule, each in its own way.
+mod hostile;

@@ -8,6 +8,7 @@ use server::fault::{Fault, Record, Rules};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 
 /// The server, until it is stopped.
@@ -16,9 +17,21 @@ pub(crate) struct Muc {
     hall: Arc<Mutex<Hall>>,
 }
 
+/// What becomes of a connection in the end.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    /// It is closed when this many stanzas have been answered.
+    Closed(usize),
+    /// It stays open, and nothing more is read from it.
+    Unread(usize),
+    /// Everything more is read, and nothing is answered.
+    Unanswered(usize),
+}
+
 /// Everybody and everything said.
 struct Hall {
     rules: Rules,
+    end: Option<End>,
     /// Who is in which room: occupant addresses and the way to them.
     seats: Vec<(String, TcpStream)>,
     /// Messages said in each room.
@@ -31,10 +44,20 @@ struct Hall {
 impl Muc {
     /// A server with faults in the form of the yardstick's command line; it knows no delays.
     pub(crate) fn start(faults: &str) -> Muc {
+        Muc::with_end(faults, None)
+    }
+
+    /// A server that serves every connection up to a point only.
+    pub(crate) fn start_until(end: End) -> Muc {
+        Muc::with_end("", Some(end))
+    }
+
+    fn with_end(faults: &str, end: Option<End>) -> Muc {
         let listener = listener();
         let address = listener.local_addr().unwrap();
         let hall = Arc::new(Mutex::new(Hall {
             rules: faults.parse().unwrap(),
+            end,
             seats: Vec::new(),
             said: HashMap::new(),
             held: HashMap::new(),
@@ -49,6 +72,11 @@ impl Muc {
             }
         });
         Muc { address, hall }
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The beginning of a scenario that has it for a target.
@@ -71,8 +99,15 @@ fn serve(mut stream: TcpStream, hall: &Mutex<Hall>) {
     let mut inbox = Vec::new();
     let mut is_upgraded = false;
     let mut is_known = false;
+    let mut heard = 0;
+    let end = hall.lock().unwrap().end;
     let mut buffer = [0; 16 << 10];
     loop {
+        match end {
+            Some(End::Closed(count)) if is_upgraded && heard >= count => break,
+            Some(End::Unread(count)) if heard >= count => return hold(stream),
+            _ => {}
+        }
         match stream.read(&mut buffer) {
             Ok(0) | Err(_) => break,
             Ok(length) => inbox.extend_from_slice(&buffer[..length]),
@@ -90,13 +125,24 @@ fn serve(mut stream: TcpStream, hall: &Mutex<Hall>) {
             if part.opcode == Opcode::Text {
                 let text = std::str::from_utf8(part.payload).unwrap();
                 is_known |= text.starts_with("<auth");
-                hall.lock().unwrap().hear(&stream, text, is_known);
+                if !matches!(end, Some(End::Unanswered(count)) if heard >= count) {
+                    hall.lock().unwrap().hear(&stream, text, is_known);
+                }
+                heard += 1;
             }
             inbox.drain(..length);
         }
     }
     // The peer has gone, or we have: either is the end.
     let _ = stream.shutdown(Shutdown::Both);
+}
+
+/// Keeps a connection until its peer closes it, without reading.
+pub(crate) fn hold(stream: TcpStream) {
+    let mut poll = libc::pollfd { fd: stream.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one pollfd, live for the whole call. With no events asked for, poll returns when
+    // the connection breaks, or after the time, which is longer than any test.
+    unsafe { libc::poll(&mut poll, 1, 120_000) };
 }
 
 /// The value of an attribute of a stanza's first tag, as our own sessions write them.

@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// From one look at a condition to the next, and the most looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LOOKS_MAX: u32 = 12_000;
+/// Rows of a table that are tested at once.
+const AT_ONCE: usize = 6;
 /// How often a run is tried while the machine is too busy for it.
 const TRIES_MAX: u32 = 20;
 
@@ -233,4 +235,17 @@ pub(crate) fn yardstick(faults: &str) -> server::Handle {
 pub(crate) fn at(server: &server::Handle, codec: &str) -> String {
     let address = server.address();
     format!("target: {{url: \"ws://{address}/ws\", codec: {codec}}}\nprotocol: yardstick\n")
+}
+
+/// Something for each row, some at once: such tests wait more than they work.
+pub(crate) fn for_each<T: Sync>(rows: &[T], test: impl Fn(&T) + Sync) {
+    for batch in rows.chunks(AT_ONCE) {
+        std::thread::scope(|scope| {
+            let test = &test;
+            let tests: Vec<_> = batch.iter().map(|row| scope.spawn(move || test(row))).collect();
+            for test in tests {
+                test.join().unwrap_or_else(|why| std::panic::resume_unwind(why));
+            }
+        });
+    }
 }
