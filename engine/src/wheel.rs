@@ -91,7 +91,7 @@ impl Wheel {
         }
         while self.reached < goal {
             self.reached += 1;
-            if self.reached % SLOTS == 0 {
+            if self.reached.is_multiple_of(SLOTS) {
                 self.cascade();
             }
             let slot = &mut self.levels[0][(self.reached % SLOTS) as usize];
@@ -104,7 +104,7 @@ impl Wheel {
     fn cascade(&mut self) {
         let now = self.reached << SHIFTS[0];
         if now.trailing_zeros() >= SHIFTS[2] {
-            if (now >> SHIFTS[2]) % SLOTS == 0 {
+            if (now >> SHIFTS[2]).is_multiple_of(SLOTS) {
                 let far = std::mem::take(&mut self.far);
                 self.deal(far);
             }

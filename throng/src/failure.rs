@@ -1,7 +1,5 @@
 //! How a command fails: words for the user and an exit code.
 
-/// A threshold was broken, or a regression found.
-pub(crate) const BROKEN: u8 = 1;
 /// The command line or the scenario is wrong.
 pub(crate) const USAGE: u8 = 2;
 /// It could not be measured.

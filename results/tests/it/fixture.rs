@@ -323,6 +323,7 @@ fn records(world: &World, batch: usize, name: &str) -> Vec<Record> {
         entered: count,
         finished: count,
         gave_up: u64::from(SIZE) - count,
+        turned_back: u64::from(SIZE) - count,
         sends_due: says,
         sends: says,
         sends_late: 0,
