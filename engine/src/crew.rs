@@ -133,7 +133,8 @@ fn work(mut shard: Shard<RealNet>, orders: &Receiver<Order>, dispatches: &Sender
     // Nobody listens any more when the run is being torn down.
     let mut emit = |dispatch| drop(dispatches.send(dispatch));
     while !shard.is_stopped() {
-        if shard.turn(&mut emit) {
+        shard.tend(&mut emit);
+        if shard.wait() {
             orders.try_iter().for_each(|order| shard.obey(&order));
         }
     }

@@ -10,6 +10,8 @@ pub mod net;
 mod probe;
 pub mod run;
 mod shard;
+#[cfg(test)]
+mod sim;
 mod speech;
 pub mod target;
 mod timeline;

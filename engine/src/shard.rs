@@ -129,9 +129,8 @@ impl<N: Net> Shard<N> {
         }
     }
 
-    /// One turn of the loop: what is due, then whatever the network has to say. Returns whether
-    /// the shard has been called to fetch orders.
-    pub fn turn(&mut self, emit: &mut dyn FnMut(Dispatch)) -> bool {
+    /// The first half of a turn of the loop: what is due.
+    pub fn tend(&mut self, emit: &mut dyn FnMut(Dispatch)) {
         let now = self.desk.net.now();
         self.desk.interval.counters.turns += 1;
         self.close_seconds(now, emit);
@@ -145,6 +144,11 @@ impl<N: Net> Shard<N> {
                 emit(Dispatch::Status(Box::new(status)));
             }
         }
+    }
+
+    /// The second half: waits for whatever the network has to say, and takes it in. Returns
+    /// whether the shard has been called to fetch orders.
+    pub fn wait(&mut self) -> bool {
         let until = self.next_due();
         let mut happenings = std::mem::take(&mut self.happenings);
         self.desk.net.poll(until, &mut happenings);
@@ -178,6 +182,11 @@ impl<N: Net> Shard<N> {
     /// Whether the shard was told to stop.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    /// Now, as its network tells.
+    pub fn now(&self) -> Tick {
+        self.desk.net.now()
     }
 
     /// Sends everybody away and says the last words.
@@ -235,7 +244,7 @@ impl<N: Net> Shard<N> {
             let slot = entry.key() as Slot;
             self.desk.arrival(arrival.phase, arrival.due, now);
             let (phase, id) = (arrival.phase, arrival.person);
-            entry.insert(Person::new(&self.desk, slot, phase, id, arrival.index, arrival.due));
+            entry.insert(Person::new(&mut self.desk, slot, phase, id, arrival.index, arrival.due));
             self.with_person(slot, |person, desk| person.advance(desk));
         }
     }

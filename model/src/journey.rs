@@ -302,6 +302,7 @@ impl Mind {
             Op::JoinSome { mean, of } => return self.join_some(*mean, (*of).min(rooms)),
             Op::Repeat { times, for_ns, every, late_start, end } => {
                 let until = for_ns.map_or(Tick::NEVER, |span| self.due + ns(span));
+                self.rounds.reserve_exact(1);
                 self.rounds.push(Round { start: self.place, left: *times, until, next: self.due });
                 self.begin_round(every.as_ref().filter(|_| *late_start), *end);
             }

@@ -14,6 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// healthy shard needs for a whole turn.
 pub(super) const LATE_NS: u64 = 10_000_000;
 
+/// Most people of a shard who are audited for order at a time.
+const AUDITED_MAX: u32 = 64;
+/// Most senders whose order one audited person follows.
+pub(super) const AUDITED_SENDERS_MAX: usize = 32_768;
+
 /// What all people of a shard share.
 pub(super) struct Desk<N> {
     pub(super) setup: Setup,
@@ -34,6 +39,7 @@ pub(super) struct Desk<N> {
     records: Vec<Record>,
     has_news: bool,
     tokens: u32,
+    pub(super) audited: u32,
     is_stamped: bool,
     pub(super) late_ns: u64,
 }
@@ -69,6 +75,7 @@ impl<N: Net> Desk<N> {
             records: Vec::new(),
             has_news: false,
             tokens: 0,
+            audited: 0,
             is_stamped,
             late_ns,
         }
@@ -140,6 +147,15 @@ impl<N: Net> Desk<N> {
     pub(super) fn token(&mut self) -> model::Token {
         self.tokens = self.tokens.wrapping_add(1);
         model::Token(self.tokens)
+    }
+
+    /// Whether that person is to be audited for order: one in so many, up to a limit, since the
+    /// audit remembers every sender.
+    pub(super) fn audits(&mut self, id: model::PersonId) -> bool {
+        let one_in = self.setup.plan.limits.audit_one_in.max(1);
+        let is_audited = id.is_multiple_of(one_in) && self.audited < AUDITED_MAX;
+        self.audited += u32::from(is_audited);
+        is_audited
     }
 
     /// Counts a failure, and tells the first of its kind in words.

@@ -67,22 +67,22 @@ pub(super) struct Person {
     /// Timers may have to be set anew.
     is_unsettled: bool,
     /// Last number heard of each sender in each room, for those who are audited for order.
-    #[allow(clippy::box_collection, reason = "most people have none: 8 bytes instead of 48")]
+    #[allow(clippy::box_collection, reason = "most people are not audited: 8 bytes instead of 48")]
     audit: Option<Box<HashMap<(RoomId, PersonId), u32>>>,
 }
 
 impl Person {
     pub(super) fn new<N: Net>(
-        desk: &Desk<N>,
+        desk: &mut Desk<N>,
         slot: Slot,
         phase: u32,
         id: PersonId,
         index: u32,
         due: Tick,
     ) -> Person {
+        let is_audited = desk.audits(id);
         let setup = &desk.setup;
         let rooms = setup.plan.rooms.len() as u32;
-        let is_audited = id.is_multiple_of(setup.plan.limits.audit_one_in.max(1));
         Person {
             slot,
             id,
@@ -204,6 +204,7 @@ impl Person {
     /// The journey is over, by its end or by a fault.
     fn go<N: Net>(&mut self, desk: &mut Desk<N>, is_finished: bool) {
         self.leave_stage(desk);
+        desk.audited -= u32::from(self.audit.take().is_some());
         if let Some(gate) = self.gate.take() {
             desk.quit_gate(self.phase, gate);
         }
@@ -253,6 +254,21 @@ impl Person {
         if due < self.armed {
             self.armed = due;
             desk.wheel.set(due, self.slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_small() {
+        // Together with a session, this is what decides how many people a machine can hold.
+        for (size, max) in
+            [(size_of::<Person>(), 320), (size_of::<Pending>(), 48), (size_of::<Stay>(), 72)]
+        {
+            assert!(size <= max, "{size} bytes instead of {max}");
         }
     }
 }

@@ -103,11 +103,10 @@ fn target(loaded: &Loaded) -> Finding {
 fn reach(url: &str) -> Result<(), String> {
     let addresses = crate::site::addresses(url, &[]).map_err(|failure| failure.message)?;
     let patience = std::time::Duration::from_secs(3);
-    let connect = |address| std::net::TcpStream::connect_timeout(address, patience);
-    match addresses.first().map(connect) {
-        Some(Ok(_)) => Ok(()),
-        Some(Err(error)) => Err(format!("{error}; is the server running?")),
-        None => Err("the host has no address".into()),
+    let address = addresses.first().ok_or("the host has no address")?;
+    match std::net::TcpStream::connect_timeout(address, patience) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{error}; is the server running?")),
     }
 }
 

@@ -76,7 +76,7 @@ impl Person {
 
     fn send<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending, request: Request<'_>) {
         let (token, sent) = (pending.token, pending.sent);
-        self.pending.push(pending);
+        push_exact(&mut self.pending, pending);
         desk.gauges.waiting += 1;
         self.session.act(sent, token, request, &mut desk.fx);
     }
@@ -98,7 +98,7 @@ impl Person {
         if let Some(at) = self.stays.iter().position(|stay| stay.room() == room.id) {
             self.end_stay(desk, at);
         }
-        self.stays.push(Stay::begin(&desk.setup.board, room.id, desk.is_stamped()));
+        push_exact(&mut self.stays, Stay::begin(&desk.setup.board, room.id, desk.is_stamped()));
         desk.setup.board.bump(room.id, desk.setup.source, Cell::JoinsBegun);
         let mut status = String::new();
         if desk.is_stamped() {
@@ -185,6 +185,14 @@ impl Person {
             _ => limits.request_ns,
         }
     }
+}
+
+/// Pushes without room to spare: most people have one of a thing, and there are many people.
+fn push_exact<T>(items: &mut Vec<T>, item: T) {
+    if items.len() == items.capacity() {
+        items.reserve_exact(1);
+    }
+    items.push(item);
 }
 
 /// Requests that carry nothing but a room.

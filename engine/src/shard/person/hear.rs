@@ -4,10 +4,10 @@ use super::{Link, Pending, Person};
 use crate::board::Cell;
 use crate::net::Net;
 use crate::shard::closed_by_target;
-use crate::shard::desk::Desk;
+use crate::shard::desk::{AUDITED_SENDERS_MAX, Desk};
 use crate::shard::window::Kind;
 use model::{
-    Ack, Event, Fault, FaultClass, Measure, Outcome, Receipt, Request, Stamp, Tick, Token,
+    Ack, Counters, Event, Fault, FaultClass, Measure, Outcome, Receipt, Request, Stamp, Tick, Token,
 };
 
 /// Unfinished bytes a person may keep beyond the largest frame allowed: the frame's own head.
@@ -138,12 +138,7 @@ impl Person {
                 counters.optional += u64::from(receipt == Receipt::Optional);
                 let service = now.ns_since(stamp.sent);
                 counters.late += u64::from(service > desk.late_ns);
-                if let Some(audit) = &mut self.audit {
-                    counters.audited += 1;
-                    let last = audit.entry((stamp.room, stamp.person)).or_insert(stamp.number);
-                    counters.misordered += u64::from(stamp.number < *last);
-                    *last = stamp.number.max(*last);
-                }
+                self.audit(counters, stamp);
                 desk.deliveries.done += 1;
                 desk.deliveries.latency.record(now.ns_since(stamp.intended));
                 desk.deliveries.service.record(service);
@@ -152,6 +147,19 @@ impl Person {
         if stamp.person == self.id && desk.setup.protocol.facts().ack == Ack::Echo {
             self.heard_self(desk, stamp, now);
         }
+    }
+
+    /// Whether the sender's messages come in the order they were sent.
+    fn audit(&mut self, counters: &mut Counters, stamp: &Stamp) {
+        let Some(audit) = &mut self.audit else { return };
+        let key = (stamp.room, stamp.person);
+        if audit.len() >= AUDITED_SENDERS_MAX && !audit.contains_key(&key) {
+            return;
+        }
+        let last = audit.entry(key).or_insert(stamp.number);
+        counters.audited += 1;
+        counters.misordered += u64::from(stamp.number < *last);
+        *last = stamp.number.max(*last);
     }
 
     /// A stamped announcement has arrived.
