@@ -24,6 +24,7 @@ type Check = fn(&Facts, &mut Vec<Finding>);
 /// All checks.
 const CHECKS: &[Check] = &[
     whole,
+    nobody,
     arrivals,
     entered,
     arrival_lag,
@@ -99,6 +100,20 @@ fn whole(facts: &Facts, findings: &mut Vec<Finding>) {
             },
             "What is here is true up to that second; run it again for a result.",
         ),
+    }
+}
+
+/// Without anybody inside, no number is about a crowd: not even "nothing was lost".
+fn nobody(facts: &Facts, findings: &mut Vec<Finding>) {
+    let people = &facts.summary.people;
+    if people.arrived > 0 && people.entered == 0 {
+        find(
+            findings,
+            Level::Invalid,
+            format!("nobody got in of {} people who set out", people.arrived),
+            "The errors say why: is this the right address, and does the target accept these \
+             people?",
+        );
     }
 }
 
