@@ -46,8 +46,17 @@ fn thresholds_that_are_kept_exit_with_0() {
     assert_eq!([asked("connect"), asked("login"), asked("join"), asked("leave")], [Some(5); 4]);
     let run = folder.path("run");
     for file in [
-        "run.json", "scenario.yaml", "plan.json", "intervals.hlog", "series.csv", "faults.csv",
-        "probes.csv", "events.jsonl", "report.html", "report.md", "charts",
+        "run.json",
+        "scenario.yaml",
+        "plan.json",
+        "intervals.hlog",
+        "series.csv",
+        "faults.csv",
+        "probes.csv",
+        "events.jsonl",
+        "report.html",
+        "report.md",
+        "charts",
     ] {
         assert!(run.join(file).exists(), "{file} is missing");
     }

@@ -6,3 +6,6 @@ mod rig;
 
 // What a user types and what comes back: exit codes, words, files.
 mod cli;
+
+// Encrypted targets.
+mod tls;
