@@ -7,10 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub const LOWEST_NS: u64 = 1_000;
 /// Longest duration told apart, nanoseconds (one hour); longer ones count as this.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
-/// Significant decimal digits kept: values are exact to 0.1 %.
+/// Significant decimal digits kept: values are exact to 0.1 %, below 0.5 ms to half a microsecond.
 const DIGITS: u8 = 3;
 
-/// Durations in nanoseconds, from 1 µs to 1 h, exact to 0.1 % (High Dynamic Range histogram).
+/// Durations in nanoseconds, from 1 µs to 1 h, exact to 0.1 % or half a microsecond, whichever is
+/// more (High Dynamic Range histogram).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histo(Option<Box<Histogram<u64>>>);
 

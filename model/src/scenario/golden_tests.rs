@@ -276,9 +276,9 @@ fn values_are_set_by_path() {
     );
     assert_eq!(set("timeline.0.run", "people at once").unwrap().phases.len(), 1);
     assert_eq!(set("limits.late", "2s").unwrap().limits.late_ns, 2_000_000_000);
-    assert_eq!(set("thresholds.join p99", "< 9s").unwrap().thresholds[1].bound, 9e9);
-    assert_eq!(set("thresholds.delivery p99.9", "< 1s").unwrap().thresholds.len(), 3);
-    assert_eq!(set("thresholds.deliveries", "> 5").unwrap().thresholds[2].bound, 5.0);
+    assert_eq!(set("thresholds.join p99", "< 9s").unwrap().thresholds[3].bound, 9e9);
+    assert_eq!(set("thresholds.delivery p99.9", "< 1s").unwrap().thresholds.len(), 5);
+    assert_eq!(set("thresholds.deliveries", "> 5").unwrap().thresholds[4].bound, 5.0);
     assert_eq!(
         set("target.name", "x").unwrap_err().lines().next(),
         Some("error: there is nothing inside of `target`")

@@ -169,7 +169,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// A text, read by one of the functions of [`unit`].
+    /// A text, read by one of the functions of [`mod@unit`].
     pub(super) fn parsed<T>(
         &mut self,
         node: &Node,

@@ -26,6 +26,7 @@ const CHECKS: &[Check] = &[
     whole,
     nobody,
     arrivals,
+    entered,
     arrival_lag,
     late_sends,
     lag,
@@ -127,6 +128,18 @@ fn arrivals(facts: &Facts, findings: &mut Vec<Finding>) {
             "The load is not the one that was asked for: lower the arrival rate or use more shards.",
         );
     }
+}
+
+fn entered(facts: &Facts, findings: &mut Vec<Finding>) {
+    let people = &facts.summary.people;
+    let (what, level) = match people.entered {
+        _ if people.due == 0 => return,
+        0 => (format!("nobody of {} got in", people.due), Level::Invalid),
+        n if ratio(n as f64, people.due as f64) >= ENTERED_STRAINED => return,
+        n => (format!("only {n} of {} people got in", people.due), Level::Strained),
+    };
+    let advice = "The errors tell why. Do not compare this run with one of a full crowd.";
+    find(findings, level, what, advice);
 }
 
 fn arrival_lag(facts: &Facts, findings: &mut Vec<Finding>) {

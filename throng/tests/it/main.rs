@@ -21,3 +21,6 @@ mod killed;
 
 // Targets that break every rule, each in its own way.
 mod hostile;
+
+// Encrypted targets.
+mod tls;
