@@ -205,7 +205,13 @@ impl Person {
                 stats.latency.record(now.ns_since(pending.intended));
                 stats.service.record(now.ns_since(pending.sent));
             }
-            Err(fault) => desk.fault(pending.measure, fault),
+            Err(fault) => {
+                // A login that fails before the transport could speak is a connect that failed.
+                if pending.measure == Measure::Login && self.link != Link::Up {
+                    desk.fault(Measure::Connect, fault);
+                }
+                desk.fault(pending.measure, fault);
+            }
         }
         let is_ok = outcome.is_ok();
         match pending.measure {
