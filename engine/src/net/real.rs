@@ -161,6 +161,7 @@ impl RealNet {
 
     fn ready(&mut self, slot: Slot, read: bool, write: bool, out: &mut Vec<Happening>) {
         let Some(Some(conn)) = self.conns.get_mut(slot as usize) else { return };
+        let was_connecting = conn.state == State::Connecting;
         let result = match conn.state {
             State::Connecting => conn.connected(write),
             State::Handshaking => conn.handshake(),
@@ -173,6 +174,9 @@ impl RealNet {
                 if read || conn.tls.is_some() {
                     out.push(Happening::Readable(slot));
                 }
+            }
+            Ok(None) if was_connecting && conn.state == State::Handshaking => {
+                out.push(Happening::Accepted(slot));
             }
             Ok(_) if conn.state == State::Closing && conn.is_flushed() => {
                 self.conns[slot as usize] = None;
