@@ -24,3 +24,9 @@ mod hostile;
 
 // Encrypted targets.
 mod tls;
+
+// A real server, and what it counted itself.
+mod prosody;
+
+// One crowd in one process or in several.
+mod workers;
