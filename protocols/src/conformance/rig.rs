@@ -40,7 +40,8 @@ pub(super) struct Rig<'r> {
 impl<'r> Rig<'r> {
     pub(super) fn new(row: &'r Row) -> Rig<'r> {
         let endpoint = Endpoint::parse(row.url).unwrap();
-        let options = Options::new();
+        let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let options: Options = row.options.iter().map(pair).collect();
         row.protocol.check(&options).unwrap();
         let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: FRAME_BYTES_MAX });
         Rig {
