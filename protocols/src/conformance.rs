@@ -3,9 +3,10 @@
 //! A protocol takes part by one [`Row`] in [`rows`]: a scripted peer and what a person does with
 //! it. The conversation is recorded once and then played again in every wrong way. The suite
 //! demands that nothing panics, that what is kept and written stays within bounds, that torn bytes
-//! make no difference, and that a broken conversation ends in a named fault which answers for
-//! every open request, after which the same session can begin anew.
+//! make no difference, that a delivery allocates nothing, and that a broken conversation ends in a
+//! named fault which answers for every open request, after which the same session can begin anew.
 
+mod allocation;
 mod hostile;
 mod record;
 pub(crate) mod rig;

@@ -110,6 +110,11 @@ impl<'r> Rig<'r> {
         }
     }
 
+    /// The session and its effects, for who wants nothing written down.
+    pub(super) fn parts(&mut self) -> (&mut dyn Session, &mut Effects) {
+        (self.session.as_mut(), &mut self.fx)
+    }
+
     fn settle(&mut self) {
         for event in self.fx.events.drain(..) {
             if let Event::Done(token, _) = &event {
