@@ -166,6 +166,9 @@ impl<N: Net> Shard<N> {
             match happening {
                 Happening::Called => is_called = true,
                 Happening::Readable(slot) => self.read(slot),
+                Happening::Accepted(slot) => self.with_person(slot, |person, desk| {
+                    person.accepted(desk);
+                }),
                 Happening::Opened(slot) => self.with_person(slot, |person, desk| {
                     person.opened(desk);
                 }),

@@ -32,7 +32,7 @@ fn root() -> &'static Path {
 #[test]
 fn thresholds_that_are_kept_exit_with_0() {
     let folder = Folder::new("kept");
-    let answer = folder.run(VISIT, &[]);
+    let answer = folder.run_fit(VISIT, &[]);
     assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
     let summary = answer.summary();
     assert_eq!((summary.status, summary.verdict), (Status::Finished, Verdict::Kept));
@@ -66,7 +66,7 @@ fn thresholds_that_are_kept_exit_with_0() {
 #[test]
 fn the_summary_has_the_documented_fields() {
     let folder = Folder::new("fields");
-    let answer = folder.run(VISIT, &[]);
+    let answer = folder.run_fit(VISIT, &[]);
     let found: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
     let documented = read(&root().join("docs/run-format.md"));
     for (name, value) in found.as_object().unwrap() {
@@ -83,7 +83,7 @@ fn the_summary_has_the_documented_fields() {
 
 #[test]
 fn a_broken_threshold_exits_with_1() {
-    let answer = Folder::new("broken").run(VISIT, &["--set", "thresholds.deliveries=>= 1000"]);
+    let answer = Folder::new("broken").run_fit(VISIT, &["--set", "thresholds.deliveries=>= 1000"]);
     assert_eq!(answer.code, Some(1), "{}{}", answer.stdout, answer.stderr);
     let summary = answer.summary();
     assert_eq!((summary.verdict, summary.exit_code), (Verdict::Broken, 1));
@@ -182,7 +182,7 @@ fn set_scale_and_seed_change_the_plan_and_are_kept() {
     assert_eq!(plan.code, Some(0), "{}", plan.stderr);
     let plan: serde_json::Value = serde_json::from_str(&plan.stdout).unwrap();
     assert_eq!(plan["seed"], 7);
-    let answer = folder.run(VISIT, &changes);
+    let answer = folder.run_fit(VISIT, &changes);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
     let summary = answer.summary();
     assert_eq!((summary.people.asked, summary.people.finished), (10, 10));
@@ -198,7 +198,7 @@ fn set_scale_and_seed_change_the_plan_and_are_kept() {
 #[test]
 fn a_run_is_never_overwritten() {
     let folder = Folder::new("twice");
-    assert_eq!(folder.run(VISIT, &[]).code, Some(0));
+    assert_eq!(folder.run_fit(VISIT, &[]).code, Some(0));
     let before = read(&folder.path("run/run.json"));
     let again = folder.run(VISIT, &[]);
     assert!(again.code.is_some_and(|code| code > 1), "{:?}", again.code);
@@ -209,7 +209,7 @@ fn a_run_is_never_overwritten() {
 #[test]
 fn a_report_drawn_again_changes_nothing_that_was_measured() {
     let folder = Folder::new("again");
-    let first = folder.run(VISIT, &[]);
+    let first = folder.run_fit(VISIT, &[]);
     let measured = ["run.json", "plan.json", "intervals.hlog", "series.csv", "events.jsonl"];
     let hash = |name: &&str| Sha256::digest(std::fs::read(folder.path("run").join(name)).unwrap());
     let before: Vec<_> = measured.iter().map(hash).collect();
@@ -304,7 +304,7 @@ fn a_port_that_is_taken_is_said() {
 fn a_running_server_is_named_by_its_url() {
     let server = yardstick("");
     let url = format!("ws://{}/ws\nprotocol: yardstick", server.address());
-    let answer = Folder::new("url").run(&VISIT.replace("yardstick", &url), &[]);
+    let answer = Folder::new("url").run_fit(&VISIT.replace("yardstick", &url), &[]);
     assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
     assert_eq!(answer.summary().people.finished, 5);
     let counted = server.stop().unwrap();

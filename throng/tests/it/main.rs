@@ -7,5 +7,20 @@ mod rig;
 // What a user types and what comes back: exit codes, words, files.
 mod cli;
 
+// An XMPP server that commits faults on purpose.
+mod muc;
+
+// Known truth: a target's own record of its faults against the ledger.
+mod ledger;
+
+// Known truth: a target that stalls, as corrected latency and service time show it.
+mod stall;
+
+// Runs that are ended from outside, kindly or not.
+mod killed;
+
+// Targets that break every rule, each in its own way.
+mod hostile;
+
 // Encrypted targets.
 mod tls;
