@@ -1,6 +1,8 @@
 //! One folder per chat protocol: codec and session, without sockets or clock.
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod talks;
 pub mod wire;
 pub mod xmpp;
 pub mod yardstick;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
     after_help = "Examples:
   throng run scenarios/quickstart.yaml
   throng run scenarios/prosody-cpu.yaml --scale 0.2 --seed 7
-  throng run scenarios/quickstart.yaml --set 'target=yardstick?codec=json' --json
+  throng run scenarios/quickstart.yaml --set target.codec=json --json
   throng plan scenarios/river-yardstick.yaml
   throng report runs/quickstart-20260131-120000
 
