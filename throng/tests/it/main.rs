@@ -30,3 +30,6 @@ mod prosody;
 
 // One crowd in one process or in several.
 mod workers;
+
+// The rules of the house, as far as a program can check them.
+mod tidy;
