@@ -1,6 +1,6 @@
-//! Plays the conversations in the `talks/` of a protocol: what a person does and the target sends is
-//! read from the file, what the session sends and reports is compared with it. `BLESS=1` rewrites
-//! the files. A protocol takes part by one [`Stage`] in [`STAGES`].
+//! Plays the conversations in the `talks/` of a protocol: what a person does and the target sends
+//! is read from the file, what the session sends and reports is compared with it. `BLESS=1`
+//! rewrites the files. A protocol takes part by one [`Stage`] in [`STAGES`].
 //!
 //! ```text
 //! after: NAME                  first plays talks/NAME.talk

@@ -135,7 +135,7 @@ impl RealNet {
             it_value: value,
         };
         let fd = self.timer.as_raw_fd();
-        // SAFETY: `fd` is our timer and `spec` is a valid itimerspec; the old value is not asked for.
+        // SAFETY: `fd` is our timer, `spec` a valid itimerspec; the old value is not asked for.
         unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut()) };
     }
 
