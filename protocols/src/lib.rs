@@ -16,3 +16,8 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[&xmpp::Xmpp, &yardstick::Yardstick];
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {
     PROTOCOLS.iter().copied().find(|protocol| protocol.facts().name == name)
 }
+
+/// The recipe for a protocol, whose example is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/protocols.md")]
+struct Recipe;
