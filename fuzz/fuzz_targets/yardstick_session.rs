@@ -1,7 +1,7 @@
 //! A yardstick session, in both codecs: the target says anything at any stage.
 //!
-//! The first byte chooses the codec, how far the conversation has come, and whether the rest are raw
-//! bytes or payloads of frames, each behind its length in one byte.
+//! The first byte chooses the codec, how far the conversation has come, and whether the rest are
+//! raw bytes or payloads of frames, each behind its length in one byte.
 #![no_main]
 
 mod rig;
