@@ -30,9 +30,13 @@ pub enum Cell {
     AnnouncementsNumbered,
     /// All announcements below were acknowledged or given up.
     AnnouncementsSettled,
+    /// What `Settled` was a second or two ago.
+    SettledEarlier,
+    /// What `AnnouncementsSettled` was a second or two ago.
+    AnnouncementsSettledEarlier,
 }
 
-const CELLS: usize = 8;
+const CELLS: usize = 10;
 
 /// Marks of all rooms and sources. Cheap to clone; all clones are the same memory.
 #[derive(Clone)]

@@ -238,7 +238,7 @@ impl<N: Net> Desk<N> {
             model::Ack::Silence => limits.settle_ns,
             _ => limits.request_ns.max(limits.settle_ns) + 1_000_000_000,
         };
-        self.windows.give_up(Tick(now.0.saturating_sub(patience)));
+        self.windows.age(Tick(now.0.saturating_sub(patience)));
     }
 
     /// Whether joins carry stamps, so that announcements are accounted for like messages.

@@ -48,6 +48,15 @@ impl Stay {
         self.done_at_leave.get_or_insert_with(|| done(board, room));
     }
 
+    /// The connection ends without a leave. A target's answer to a leave comes behind all it had to
+    /// pass on, but whoever hangs up may leave acknowledged messages in the wires: only what was
+    /// settled a while ago is owed.
+    fn cut_off(&mut self, board: &Board, is_stamped: bool) {
+        let room = self.room();
+        self.seat.leaving(marks(board, room, is_stamped, SETTLED_EARLIER));
+        self.done_at_leave = Some(done(board, room));
+    }
+
     pub(super) fn receive(
         &mut self,
         stamp: &Stamp,
@@ -70,7 +79,9 @@ impl Stay {
         if !self.is_joined() {
             return;
         }
-        self.leaving(board, is_stamped);
+        if self.done_at_leave.is_none() {
+            self.cut_off(board, is_stamped);
+        }
         for (track, settlement) in self.seat.settle().enumerate() {
             match is_stamped && track % 2 == 1 {
                 false => {
@@ -97,6 +108,7 @@ impl Stay {
 
 const NUMBERED: [Cell; 2] = [Cell::Numbered, Cell::AnnouncementsNumbered];
 const SETTLED: [Cell; 2] = [Cell::Settled, Cell::AnnouncementsSettled];
+const SETTLED_EARLIER: [Cell; 2] = [Cell::SettledEarlier, Cell::AnnouncementsSettledEarlier];
 
 fn marks(
     board: &Board,

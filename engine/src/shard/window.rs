@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 struct Window {
     first: u32,
+    /// What `first` was when a second last ended.
+    earlier: u32,
     /// When each was sent; `None` once it was acknowledged.
     sent: VecDeque<Option<Tick>>,
 }
@@ -20,10 +22,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn cells(self) -> (Cell, Cell) {
+    /// The cells for the next number, for what is settled, and for what was a while ago.
+    fn cells(self) -> [Cell; 3] {
         match self {
-            Kind::Message => (Cell::Numbered, Cell::Settled),
-            Kind::Announcement => (Cell::AnnouncementsNumbered, Cell::AnnouncementsSettled),
+            Kind::Message => [Cell::Numbered, Cell::Settled, Cell::SettledEarlier],
+            Kind::Announcement => [
+                Cell::AnnouncementsNumbered,
+                Cell::AnnouncementsSettled,
+                Cell::AnnouncementsSettledEarlier,
+            ],
         }
     }
 }
@@ -43,7 +50,7 @@ impl Windows {
 
     /// Numbers a message that is being sent.
     pub(super) fn number(&mut self, kind: Kind, room: RoomId, now: Tick) -> u32 {
-        let number = self.board.bump(room, self.source, kind.cells().0);
+        let number = self.board.bump(room, self.source, kind.cells()[0]);
         self.windows[kind as usize][room as usize].sent.push_back(Some(now));
         number
     }
@@ -58,13 +65,16 @@ impl Windows {
         self.slide(kind, room, Tick::ZERO);
     }
 
-    /// Messages sent before `limit` count as settled whatever became of them.
-    pub(super) fn give_up(&mut self, limit: Tick) {
+    /// A second has ended. Messages sent before `limit` count as settled whatever became of them.
+    pub(super) fn age(&mut self, limit: Tick) {
         for kind in [Kind::Message, Kind::Announcement] {
             for room in 0..self.windows[kind as usize].len() {
                 if !self.windows[kind as usize][room].sent.is_empty() {
                     self.slide(kind, room as RoomId, limit);
                 }
+                let window = &mut self.windows[kind as usize][room];
+                self.board.write(room as RoomId, self.source, kind.cells()[2], window.earlier);
+                window.earlier = window.first;
             }
         }
     }
@@ -77,7 +87,7 @@ impl Windows {
             window.first += 1;
         }
         if window.first != before {
-            self.board.write(room, self.source, kind.cells().1, window.first);
+            self.board.write(room, self.source, kind.cells()[1], window.first);
         }
     }
 }
@@ -99,10 +109,13 @@ mod tests {
         windows.settle(Kind::Message, 0, 0);
         assert_eq!(settled(), 2);
         windows.settle(Kind::Message, 0, 0);
-        windows.give_up(Tick(13));
+        windows.age(Tick(13));
         assert_eq!(settled(), 3, "2 was sent at 12, 3 at 13");
         assert_eq!(board.read(0, 1, Cell::Numbered), 4);
         assert_eq!(board.read(0, 1, Cell::AnnouncementsSettled), 0);
         assert_eq!(board.read(0, 0, Cell::Settled), 0, "another source's");
+        assert_eq!(board.read(0, 1, Cell::SettledEarlier), 0, "that was not a second ago");
+        windows.age(Tick::ZERO);
+        assert_eq!(board.read(0, 1, Cell::SettledEarlier), 3);
     }
 }

@@ -48,6 +48,9 @@ fn one(reader: &mut Reader<'_>, key: &Node, value: &Node) -> Option<Threshold> {
     let (amount, comparison) = match (sign, &quantity) {
         (Some(found), _) => found,
         (None, Quantity::Counter { .. } | Quantity::Errors) => (text, Comparison::Equal),
+        (None, Quantity::FailureRate { .. }) if matches!(text, "0" | "0%") => {
+            (text, Comparison::Equal)
+        }
         (None, _) => {
             let reason = format!("the threshold `{name}` does not say how to compare");
             reader.wrong(value.place, reason, format!("did you mean `< {text}`?"));

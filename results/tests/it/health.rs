@@ -126,7 +126,7 @@ fn what_is_found() {
     check(&Case { arrivals_missing: 4, ..case() }, Level::Healthy, "");
     check(&Case { kept_out: 1, ..case() }, Level::Healthy, "");
     check(&Case { kept_out: 2, ..case() }, Level::Strained, "only 1960 of 2000");
-    check(&Case { kept_out: 100, ..case() }, Level::Invalid, "nobody of 2000");
+    check(&Case { kept_out: 100, ..case() }, Level::Invalid, "nobody got in of 2000");
     check(&Case { arrivals_missing: 6, ..case() }, Level::Invalid, "only 1880 of 2000");
     check(&Case { exhausted: 1, ..case() }, Level::Invalid, "20 connections failed");
     check(&Case { generator_cpu: 80, ..case() }, Level::Healthy, "");

@@ -14,8 +14,9 @@ const MESSAGES: u64 = 60;
 /// Every message goes to everybody in its talker's room, who is half of the people.
 const DELIVERIES: u64 = MESSAGES * (LISTENERS + TALKERS);
 
-/// Everybody is in before anybody talks, and nobody leaves before all is settled: every message is
-/// owed to everybody in the room, so record and ledger must be equal to the last message.
+/// Everybody is in before anybody talks, and nobody goes before all has been settled for long
+/// enough: every message is owed to everybody in the room, so record and ledger must be equal to
+/// the last message.
 ///
 /// There is one talker in each of two rooms: what is swapped with its successor is then swapped
 /// with a message of the same sender, which is what misordered means.
@@ -35,6 +36,7 @@ crowds:
       - gate: both are in
       - talk: {{every: 10ms, times: {MESSAGES}}}
       - wait: {wait}                  # longer than anything is held back
+      - wait: 2100ms                  # listeners hang up: they are owed what is 2 s old
       - leave
 timeline:
   - {{run: listeners at once, until: in}}
