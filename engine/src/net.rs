@@ -11,6 +11,8 @@ pub type Slot = u32;
 /// What the network reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
+    /// The target has accepted the connection; its TLS handshake goes on.
+    Accepted(Slot),
     /// The connection is ready for the session's first byte (TCP, and TLS if secure).
     Opened(Slot),
     /// There may be bytes to read, or the end of them.

@@ -10,7 +10,7 @@ use crate::shard::{Dispatch, Order};
 use crate::timeline::{Conductor, Step};
 use crate::worker::Worker;
 use model::{Interval, ProbeSample, Record, SourceId, Tick, What};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,7 +166,7 @@ impl Run {
             if self.stop.load(Ordering::Relaxed) {
                 break Ending::Interrupted;
             }
-            if collector.ended > 0 {
+            if !collector.ended.is_empty() {
                 break Ending::Crippled;
             }
         };
@@ -227,23 +227,24 @@ fn carry_out(steps: Vec<Step>, staff: &mut Staff, sink: &mut dyn Sink) {
 /// Merges the shards' intervals into the run's, second by second.
 struct Collector {
     sources: u64,
-    ended: u64,
+    /// Shards that have ended. A worker's shards say so, and so does the pipe to their process.
+    ended: BTreeSet<SourceId>,
     seconds: BTreeMap<u32, (Interval, u64)>,
 }
 
 impl Collector {
     fn new(sources: u64) -> Collector {
-        Collector { sources, ended: 0, seconds: BTreeMap::new() }
+        Collector { sources, ended: BTreeSet::new(), seconds: BTreeMap::new() }
     }
 
     fn is_complete(&self) -> bool {
-        self.ended >= self.sources
+        self.ended.len() as u64 >= self.sources
     }
 
     fn take(&mut self, dispatch: Dispatch, conductor: &mut Conductor, sink: &mut dyn Sink) {
         match dispatch {
             Dispatch::Status(status) => conductor.hear(*status),
-            Dispatch::Ended { .. } => self.ended += 1,
+            Dispatch::Ended { source } => drop(self.ended.insert(source)),
             Dispatch::Interval(interval) => {
                 let second = interval.second;
                 let entry =

@@ -22,6 +22,9 @@ use std::sync::Arc;
 
 /// Bytes read from a socket in one system call; one buffer serves all people of a shard.
 const READ_BYTES: usize = 256 << 10;
+/// Reads from one socket before everybody else has a turn: a target that never stops sending to one
+/// person must not keep the others waiting.
+const READS_PER_TURN: usize = 8;
 /// How often a shard reports where its people are, nanoseconds.
 const STATUS_EVERY_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -110,6 +113,8 @@ pub struct Shard<N> {
     people: Slab<Person>,
     arrivals: VecDeque<Arrival>,
     happenings: Vec<Happening>,
+    /// Sockets that had more to read than their turn allowed.
+    unread: Vec<Slot>,
     buffer: Vec<u8>,
     next_status: Tick,
     is_stopped: bool,
@@ -123,6 +128,7 @@ impl<N: Net> Shard<N> {
             people: Slab::new(),
             arrivals: VecDeque::new(),
             happenings: Vec::new(),
+            unread: Vec::new(),
             buffer: vec![0; READ_BYTES],
             next_status: Tick::ZERO,
             is_stopped: false,
@@ -149,14 +155,20 @@ impl<N: Net> Shard<N> {
     /// The second half: waits for whatever the network has to say, and takes it in. Returns
     /// whether the shard has been called to fetch orders.
     pub fn wait(&mut self) -> bool {
-        let until = self.next_due();
+        let until = if self.unread.is_empty() { self.next_due() } else { Tick::ZERO };
         let mut happenings = std::mem::take(&mut self.happenings);
         self.desk.net.poll(until, &mut happenings);
+        for slot in std::mem::take(&mut self.unread) {
+            self.read(slot);
+        }
         let mut is_called = false;
         for happening in happenings.drain(..) {
             match happening {
                 Happening::Called => is_called = true,
                 Happening::Readable(slot) => self.read(slot),
+                Happening::Accepted(slot) => self.with_person(slot, |person, desk| {
+                    person.accepted(desk);
+                }),
                 Happening::Opened(slot) => self.with_person(slot, |person, desk| {
                     person.opened(desk);
                 }),
@@ -270,10 +282,11 @@ impl<N: Net> Shard<N> {
 
     /// Reads what a person's socket has, into the one shared buffer.
     fn read(&mut self, slot: Slot) {
-        loop {
+        let mut goes_on = true;
+        for _ in 0..READS_PER_TURN {
             let result = self.desk.net.read(slot, &mut self.buffer);
             let Some(person) = self.people.get_mut(slot as usize) else { return };
-            let goes_on = match result {
+            goes_on = match result {
                 Ok(Read::Some(n)) => person.received(&mut self.desk, &self.buffer[..n]),
                 Ok(Read::Last(0)) => false,
                 Ok(Read::Last(n)) => {
@@ -292,6 +305,9 @@ impl<N: Net> Shard<N> {
             if !goes_on {
                 break;
             }
+        }
+        if goes_on {
+            self.unread.push(slot);
         }
         self.bury(slot);
     }

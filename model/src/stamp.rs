@@ -28,6 +28,16 @@ pub const PREFIX: &[u8; 4] = b"~thr";
 pub const LEN: usize = 36;
 /// Widths of the fields behind the prefix, in base64url digits (six bits each).
 const WIDTHS: [usize; 8] = [3, 4, 2, 5, 4, 6, 5, 3];
+/// Where the fields begin.
+const STARTS: [usize; 8] = {
+    let mut starts = [PREFIX.len(); 8];
+    let mut i = 1;
+    while i < starts.len() {
+        starts[i] = starts[i - 1] + WIDTHS[i - 1];
+        i += 1;
+    }
+    starts
+};
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const NOT_A_DIGIT: u8 = 0xFF;
 
@@ -86,7 +96,7 @@ impl Stamp {
             put(&mut text[at..at + width], field);
             at += width;
         }
-        let sum = u64::from(checksum(&text[4..at]));
+        let sum = u64::from(checksum(&text));
         put(&mut text[at..], sum);
         text
     }
@@ -97,18 +107,19 @@ impl Stamp {
         if &text[..4] != PREFIX {
             return None;
         }
-        let mut fields = [0u64; 8];
-        let mut at = 4;
         let mut bad = 0;
-        for (field, &width) in fields.iter_mut().zip(&WIDTHS) {
-            for &digit in &text[at..at + width] {
-                let value = VALUES[usize::from(digit)];
-                bad |= value;
-                *field = *field << 6 | u64::from(value & 63);
-            }
-            at += width;
-        }
-        if bad & 0xC0 != 0 || fields[7] != u64::from(checksum(&text[4..LEN - 3])) {
+        // One constant width and place each: the compiler lays the digits out without a loop.
+        let fields: [u64; 8] = [
+            take::<{ STARTS[0] }, { WIDTHS[0] }>(text, &mut bad),
+            take::<{ STARTS[1] }, { WIDTHS[1] }>(text, &mut bad),
+            take::<{ STARTS[2] }, { WIDTHS[2] }>(text, &mut bad),
+            take::<{ STARTS[3] }, { WIDTHS[3] }>(text, &mut bad),
+            take::<{ STARTS[4] }, { WIDTHS[4] }>(text, &mut bad),
+            take::<{ STARTS[5] }, { WIDTHS[5] }>(text, &mut bad),
+            take::<{ STARTS[6] }, { WIDTHS[6] }>(text, &mut bad),
+            take::<{ STARTS[7] }, { WIDTHS[7] }>(text, &mut bad),
+        ];
+        if bad & 0xC0 != 0 || fields[7] != u64::from(checksum(text)) {
             return None;
         }
         let intended = Tick::from_micros(fields[5]);
@@ -149,16 +160,39 @@ fn put(out: &mut [u8], mut value: u64) {
     }
 }
 
-/// An 18-bit check against text that looks like a stamp by chance or was cut: a multiplicative
-/// hash over eight bytes at a time, with the mixing constant of SplitMix64.
-fn checksum(body: &[u8]) -> u32 {
-    let mut hash = 0u64;
-    for chunk in body.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        hash ^= hash >> 31;
+/// Reads the `N` digits at `AT`; what is no digit shows in the two high bits of `bad`.
+#[inline(always)]
+fn take<const AT: usize, const N: usize>(text: &[u8; LEN], bad: &mut u8) -> u64 {
+    let mut field = 0;
+    for &digit in &text[AT..AT + N] {
+        let value = VALUES[usize::from(digit)];
+        *bad |= value;
+        field = field << 6 | u64::from(value);
     }
+    field
+}
+
+/// An 18-bit check of what lies between prefix and check, against text that looks like a stamp by
+/// chance or was cut: a multiplicative hash over eight bytes at a time, with the mixing constant
+/// of SplitMix64.
+fn checksum(text: &[u8; LEN]) -> u32 {
+    const BODY: usize = STARTS[7] - STARTS[0];
+    const CUT: usize = BODY.next_multiple_of(8) - BODY;
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&text[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
+    let mut hash = 0u64;
+    let mut mix = |word: u64| {
+        hash = (hash ^ word).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        hash ^= hash >> 31;
+    };
+    for i in 0..BODY / 8 {
+        mix(word(STARTS[0] + i * 8));
+    }
+    // The last word overlaps the one before; what that had is shifted out.
+    mix(word(STARTS[7] - 8) >> (CUT * 8));
     (hash >> 13 & 0x3_FFFF) as u32
 }
 

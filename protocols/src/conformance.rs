@@ -3,13 +3,15 @@
 //! A protocol takes part by one [`Row`] in [`rows`]: a scripted peer and what a person does with
 //! it. The conversation is recorded once and then played again in every wrong way. The suite
 //! demands that nothing panics, that what is kept and written stays within bounds, that torn bytes
-//! make no difference, and that a broken conversation ends in a named fault which answers for
-//! every open request, after which the same session can begin anew.
+//! make no difference, that a delivery allocates nothing, and that a broken conversation ends in a
+//! named fault which answers for every open request, after which the same session can begin anew.
 
+mod allocation;
 mod hostile;
 mod record;
 pub(crate) mod rig;
 
+use crate::wire::frame::{self, Opcode};
 use model::{Features, Protocol, Request};
 
 /// Largest frame a session of the suite accepts, bytes.
@@ -21,16 +23,29 @@ pub(crate) struct Row {
     pub(crate) protocol: &'static dyn Protocol,
     /// Where the peer pretends to be.
     pub(crate) url: &'static str,
+    /// Options of the target.
+    pub(crate) options: &'static [(&'static str, &'static str)],
     /// Features of the person: best all of them.
     pub(crate) features: Features,
+    /// The frames it speaks in: text or binary.
+    pub(crate) opcode: Opcode,
     /// A peer that plays fair, fresh.
     pub(crate) peer: fn() -> Box<dyn Peer>,
     /// What the person does, one after the other; `Login` first and `Disconnect` last. What is
     /// said carries a stamp of [`rig::RUN`], and nobody else's words do, except replayed ones.
     pub(crate) deeds: &'static [Request<'static>],
-    /// Messages of the protocol (payloads of text frames) that no target may send somebody who is
-    /// logged in, with a name each: bombs, deep nesting, and the like.
+    /// Messages (payloads of such frames) that no target may send somebody who is logged in, with
+    /// a name each: bombs, deep nesting, answers nobody asked for, and the like.
     pub(crate) forbidden: fn() -> Vec<(&'static str, Vec<u8>)>,
+}
+
+impl Row {
+    /// A whole message of the target's with that payload.
+    fn frame(&self, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        frame::write_frame(&mut bytes, self.opcode, payload, None);
+        bytes
+    }
 }
 
 /// A scripted target for one person.
@@ -40,9 +55,10 @@ pub(crate) trait Peer {
     fn receive(&mut self, bytes: &[u8]) -> Vec<Vec<u8>>;
 }
 
-/// Who takes part: one row for each protocol of the table.
+/// Who takes part: at least one row for each protocol of the table.
 fn rows() -> Vec<Row> {
-    vec![crate::xmpp::row()]
+    let [json, proto] = crate::yardstick::rows();
+    vec![crate::xmpp::row(), json, proto]
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! One folder per chat protocol: codec and session, without sockets or clock.
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod talks;
 pub mod wire;
 pub mod xmpp;
 pub mod yardstick;
@@ -14,3 +16,8 @@ pub static PROTOCOLS: &[&dyn Protocol] = &[&xmpp::Xmpp, &yardstick::Yardstick];
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {
     PROTOCOLS.iter().copied().find(|protocol| protocol.facts().name == name)
 }
+
+/// The recipe for a protocol, whose example is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/protocols.md")]
+struct Recipe;

@@ -59,6 +59,9 @@ struct Conn {
     /// What the target has not taken yet.
     backlog: Vec<u8>,
     state: State,
+    /// The target has closed its half: what is left is to be read to its end, since no further
+    /// event will tell of it.
+    is_ending: bool,
     /// Tells a reused slot from the connection an old event was about.
     generation: u32,
 }
@@ -132,7 +135,7 @@ impl RealNet {
             it_value: value,
         };
         let fd = self.timer.as_raw_fd();
-        // SAFETY: `fd` is our timer and `spec` is a valid itimerspec; the old value is not asked for.
+        // SAFETY: `fd` is our timer, `spec` a valid itimerspec; the old value is not asked for.
         unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut()) };
     }
 
@@ -161,6 +164,7 @@ impl RealNet {
 
     fn ready(&mut self, slot: Slot, read: bool, write: bool, out: &mut Vec<Happening>) {
         let Some(Some(conn)) = self.conns.get_mut(slot as usize) else { return };
+        let was_connecting = conn.state == State::Connecting;
         let result = match conn.state {
             State::Connecting => conn.connected(write),
             State::Handshaking => conn.handshake(),
@@ -173,6 +177,9 @@ impl RealNet {
                 if read || conn.tls.is_some() {
                     out.push(Happening::Readable(slot));
                 }
+            }
+            Ok(None) if was_connecting && conn.state == State::Handshaking => {
+                out.push(Happening::Accepted(slot));
             }
             Ok(_) if conn.state == State::Closing && conn.is_flushed() => {
                 self.conns[slot as usize] = None;
@@ -308,8 +315,14 @@ impl Net for RealNet {
         let tls = self.route.tls.as_ref().map(Tls::connection).transpose()?;
         let stream = self.open_socket(slot, spread).map_err(|error| refused(&error))?;
         let generation = self.generation;
-        let state = State::Connecting;
-        self.conns[at] = Some(Conn { stream, tls, backlog: Vec::new(), state, generation });
+        self.conns[at] = Some(Conn {
+            stream,
+            tls,
+            backlog: Vec::new(),
+            state: State::Connecting,
+            is_ending: false,
+            generation,
+        });
         Ok(())
     }
 
@@ -321,8 +334,8 @@ impl Net for RealNet {
         loop {
             return match conn.stream.read(buffer) {
                 Ok(0) => Ok(Read::End),
-                // A short read has emptied the socket; its end would raise a further event.
-                Ok(n) if n < buffer.len() => Ok(Read::Last(n)),
+                // A short read has emptied the socket; an end still to come raises another event.
+                Ok(n) if n < buffer.len() && !conn.is_ending => Ok(Read::Last(n)),
                 Ok(n) => Ok(Read::Some(n)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Read::Last(0)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -385,10 +398,12 @@ impl Net for RealNet {
                 TOKEN_TIMER => self.timer_set = Tick::NEVER,
                 Token(number) => {
                     let (slot, generation) = (number as u32, (number >> 32) as u32);
-                    let conn = self.conns.get(slot as usize).and_then(Option::as_ref);
-                    if conn.is_some_and(|conn| conn.generation & GENERATIONS == generation) {
-                        let read =
-                            event.is_readable() || event.is_read_closed() || event.is_error();
+                    let conn = self.conns.get_mut(slot as usize).and_then(Option::as_mut);
+                    let conn = conn.filter(|conn| conn.generation & GENERATIONS == generation);
+                    if let Some(conn) = conn {
+                        let is_ending = event.is_read_closed() || event.is_error();
+                        conn.is_ending |= is_ending;
+                        let read = event.is_readable() || is_ending;
                         self.ready(slot, read, event.is_writable(), happenings);
                     }
                 }

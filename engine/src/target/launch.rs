@@ -4,7 +4,7 @@ use super::spec::{Spec, fill};
 use crate::clock::Clock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -331,20 +331,29 @@ fn free_ports(count: usize) -> io::Result<Vec<u16>> {
 
 /// Whether that very process listens on the port: its descriptors against the kernel's table.
 fn is_listening(pid: u32, port: u16) -> bool {
-    const LISTEN: &str = "0A";
-    let table =
-        |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
-    let suffix = format!(":{port:04X}");
-    let inodes: BTreeSet<String> = [table("tcp"), table("tcp6")]
-        .iter()
-        .flat_map(|table| table.lines().skip(1))
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(|f| f.len() > 9 && f[1].ends_with(&suffix) && f[3] == LISTEN)
-        .map(|fields| format!("socket:[{}]", fields[9]))
-        .collect();
+    let sockets: Vec<String> =
+        ["tcp", "tcp6"].iter().flat_map(|table| listeners(pid, table, port)).collect();
+    if sockets.is_empty() {
+        return false;
+    }
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let mut links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
-    links.any(|link| link.to_str().is_some_and(|link| inodes.contains(link)))
+    links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
+}
+
+/// The sockets that listen on a port. The kernel names them before all others, so the reading ends
+/// behind them: a machine may have a hundred thousand connections.
+fn listeners(pid: u32, table: &str, port: u16) -> Vec<String> {
+    const LISTEN: &str = "0A";
+    let Ok(file) = File::open(format!("/proc/{pid}/net/{table}")) else { return Vec::new() };
+    let suffix = format!(":{port:04X}");
+    let lines = io::BufReader::new(file).lines().skip(1).map_while(Result::ok);
+    lines
+        .map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .take_while(|fields| fields.get(3).is_some_and(|state| state == LISTEN))
+        .filter(|fields| fields.len() > 9 && fields[1].ends_with(&suffix))
+        .map(|fields| format!("socket:[{}]", fields[9]))
+        .collect()
 }
 
 fn version(spec: &Spec, blanks: &BTreeMap<String, String>) -> Option<String> {

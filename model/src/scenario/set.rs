@@ -23,10 +23,24 @@ impl Scenario {
             place: Place { source: number, line: 1, column: 1, width: 1 },
             value: Value::Text(value.into()),
         });
+        if path.starts_with("target.") {
+            self.open_target();
+        }
         place_at(&mut self.root, path, path, node)
             .map_err(|(place, reason, help)| path_source.mistake(place, reason, help))?;
         self.sources.push(source);
         Ok(())
+    }
+
+    /// A target given as a name alone becomes a map, so that an option can be set beside it.
+    fn open_target(&mut self) {
+        let Value::Map(pairs) = &mut self.root.value else { return };
+        let target = pairs.iter_mut().find(|(key, _)| key.text() == Some("target"));
+        if let Some((_, node)) = target.filter(|(_, node)| node.text().is_some()) {
+            let name = Node { place: node.place, value: Value::Text("name".into()) };
+            let value = Value::Map(vec![(name, node.clone())]);
+            *node = Node { place: node.place, value };
+        }
     }
 }
 

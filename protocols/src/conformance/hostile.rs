@@ -10,12 +10,6 @@ use model::{FaultClass, Rng};
 /// Mutated conversations per protocol.
 const MUTATIONS: u64 = 4_000;
 
-fn text_frame(payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    frame::write_frame(&mut bytes, Opcode::Text, payload, None);
-    bytes
-}
-
 /// Plays everything before the message at `place`.
 fn up_to<'r>(row: &'r Row, good: &Record, place: usize) -> Rig<'r> {
     replay(row, &good.steps[..place], |_, bytes| vec![bytes.into()])
@@ -131,7 +125,7 @@ fn what_the_protocol_forbids_is_refused() {
         let last = places[places.len() - 1];
         for (name, payload) in (row.forbidden)() {
             let mut rig = up_to(&row, &good, last);
-            rig.feed(&text_frame(&payload));
+            rig.feed(&row.frame(&payload));
             let class = rig.fault().map(|fault| fault.class);
             assert_eq!(class, Some(FaultClass::Protocol), "{name}");
             begin_anew(&mut rig, &row, &good, name);
@@ -143,25 +137,24 @@ fn what_the_protocol_forbids_is_refused() {
 fn garbage_in_place_of_each_message() {
     let mut rng = Rng::new(5, 0);
     let noise: Vec<u8> = (0..700).map(|_| rng.u64() as u8).collect();
-    let garbage: Vec<Vec<u8>> = vec![
-        Vec::new(),
-        vec![0],
-        vec![0xFF; 64],
-        noise.clone(),
-        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
-        text_frame(b""),
-        text_frame(b"garbage"),
-        text_frame(b"{}"),
-        text_frame(b"[[[[[[[["),
-        text_frame(b"<"),
-        text_frame(b"<a>"),
-        text_frame(b"null"),
-        text_frame(&noise),
-        text_frame(&[b'{'; 5_000]),
-        text_frame("é\u{1F600}".as_bytes()),
+    let raw: [&[u8]; 5] = [b"", &[0], &[0xFF; 64], &noise, b"GET / HTTP/1.1\r\n\r\n"];
+    let payloads: [&[u8]; 11] = [
+        b"",
+        b"garbage",
+        b"{}",
+        b"[[[[[[[[",
+        b"<",
+        b"<a>",
+        b"null",
+        &noise,
+        &[b'{'; 5_000],
+        &[0x1A; 5_000],
+        "é\u{1F600}".as_bytes(),
     ];
     for row in rows() {
         let good = record(&row);
+        let framed = payloads.iter().map(|payload| row.frame(payload));
+        let garbage: Vec<Vec<u8>> = raw.iter().map(|bytes| bytes.to_vec()).chain(framed).collect();
         for place in messages(&good.steps) {
             for bad in &garbage {
                 // Bounds and answers for open requests are checked by the rig at every step.
@@ -217,11 +210,11 @@ fn mutate(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Mutates the payload of a text frame, and writes an honest header before it: such bytes get past
-/// the frame codec.
-fn mutate_payload(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
+/// Mutates the payload of a frame, and writes an honest header before it: such bytes get past the
+/// frame codec.
+fn mutate_payload(row: &Row, rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     match frame::decode(bytes, frame::Limits::CLIENT) {
-        Ok(Some((part, _))) => text_frame(&mutate(rng, part.payload)),
+        Ok(Some((part, _))) => row.frame(&mutate(rng, part.payload)),
         _ => mutate(rng, bytes),
     }
 }
@@ -240,7 +233,7 @@ fn mutations_end_in_a_fault_or_in_patience() {
                 replay(&row, &good.steps, |at, bytes| match (at == place, is_deep) {
                     (false, _) => vec![bytes.to_vec()],
                     (true, false) => vec![mutate(&mut rng, bytes)],
-                    (true, true) => vec![mutate_payload(&mut rng, bytes)],
+                    (true, true) => vec![mutate_payload(&row, &mut rng, bytes)],
                 })
                 .fault()
                 .is_some()

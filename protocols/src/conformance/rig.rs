@@ -40,7 +40,8 @@ pub(super) struct Rig<'r> {
 impl<'r> Rig<'r> {
     pub(super) fn new(row: &'r Row) -> Rig<'r> {
         let endpoint = Endpoint::parse(row.url).unwrap();
-        let options = Options::new();
+        let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let options: Options = row.options.iter().map(pair).collect();
         row.protocol.check(&options).unwrap();
         let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: FRAME_BYTES_MAX });
         Rig {
@@ -107,6 +108,11 @@ impl<'r> Rig<'r> {
             let limit = CARRY_MAX.max(HEAD_BYTES_MAX);
             assert!(self.carry.len() <= limit, "{} bytes are waited for", self.carry.len());
         }
+    }
+
+    /// The session and its effects, for who wants nothing written down.
+    pub(super) fn parts(&mut self) -> (&mut dyn Session, &mut Effects) {
+        (self.session.as_mut(), &mut self.fx)
     }
 
     fn settle(&mut self) {

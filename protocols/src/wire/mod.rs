@@ -3,3 +3,11 @@ pub mod frame;
 pub mod http;
 pub mod rng;
 pub mod socket;
+
+/// Longest foreign text that is repeated in a report, characters.
+const SHOWN_MAX: usize = 200;
+
+/// Foreign text, fit to be shown in one line.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().take(SHOWN_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

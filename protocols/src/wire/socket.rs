@@ -1,8 +1,13 @@
 //! A client's WebSocket, from the upgrade to the close, without I/O: what every session that
 //! speaks over a WebSocket has in common.
+//!
+//! A session calls [`Socket::upgrade`] when its transport opens and then [`Socket::read`] until
+//! that wants more; pings are answered here, and whatever breaks RFC 6455 comes back as a fault
+//! behind the close frame that tells the target so.
 
 use super::frame::{self, Assembler, FrameError, Limits, Opcode, close_code};
 use super::http::{self, UpgradeRequest};
+use super::printable;
 use model::{Effects, Endpoint, Event, Fault, FaultClass};
 
 /// A client's WebSocket. Sixteen bytes when open and nothing is fragmented.
@@ -18,37 +23,40 @@ pub struct Socket {
 pub enum Input<'a> {
     /// Not enough yet.
     More,
-    /// The upgrade was accepted, with this subprotocol.
+    /// The upgrade was accepted, with this subprotocol: one of the offered, unless none was.
     Opened(Option<&'a str>),
-    /// A whole message.
+    /// A whole message: text or binary.
     Message(Opcode, &'a [u8]),
     /// A frame that has been dealt with here.
     Nothing,
+    /// The target has closed the WebSocket in good order, and its close frame is answered. Only
+    /// the session knows whether it was to be expected; if not, this is the fault.
+    Closed(Fault),
     /// The conversation cannot go on.
     Broken(Fault),
 }
 
 impl Socket {
-    /// Asks for the upgrade.
+    /// Asks for the upgrade, forgetting whatever was before; fails if a part of the request is not
+    /// fit to be sent.
     pub fn upgrade(
         &mut self,
         endpoint: &Endpoint,
         headers: &[(&str, &str)],
         protocols: &[&str],
         fx: &mut Effects,
-    ) {
+    ) -> Result<(), Fault> {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&fx.rng.u64().to_le_bytes());
         key[8..].copy_from_slice(&fx.rng.u64().to_le_bytes());
         let host = endpoint.authority();
         let request = UpgradeRequest { path: &endpoint.path, host: &host, headers, protocols, key };
         *self = Socket { key: Some(Box::new(key)), assembler: Assembler::new() };
-        if let Err(error) = request.write(&mut fx.out) {
-            fx.broken(FaultClass::Upgrade, error.to_string());
-        }
+        request.write(&mut fx.out).map_err(|error| upgrade_fault(error.to_string()))
     }
 
-    /// Takes the next piece of what arrived; also says how many bytes it took.
+    /// Takes the next piece of what arrived; also says how many bytes it took. `offered` is what
+    /// was offered to [`Socket::upgrade`]. To be called until it wants more, is closed or broken.
     #[inline]
     pub fn read<'a>(
         &'a mut self,
@@ -88,28 +96,41 @@ impl Socket {
     ) -> (usize, Input<'a>) {
         match http::read_response(bytes, key, offered) {
             Ok(None) => (0, Input::More),
+            Ok(Some(accepted)) if accepted.protocol.is_none() && !offered.is_empty() => {
+                // Without a subprotocol nobody knows what is spoken.
+                let names = offered.join(" or ");
+                let detail = format!("the upgrade was accepted without the subprotocol {names}");
+                (bytes.len(), Input::Broken(upgrade_fault(detail)))
+            }
             Ok(Some(accepted)) => {
                 self.key = None;
                 fx.events.push(Event::Connected);
                 (accepted.consumed, Input::Opened(accepted.protocol))
             }
-            Err(error) => {
-                (bytes.len(), Input::Broken(Fault::new(FaultClass::Upgrade, error.to_string())))
-            }
+            Err(error) => (bytes.len(), Input::Broken(upgrade_fault(error.to_string()))),
         }
     }
 }
 
 /// Appends one frame, masked as a client must (RFC 6455 section 5.3).
 pub fn write(opcode: Opcode, payload: &[u8], fx: &mut Effects) {
-    let mask = (fx.rng.u64() as u32).to_le_bytes();
+    let mask = mask(fx);
     frame::write_frame(&mut fx.out, opcode, payload, Some(mask));
 }
 
 /// Appends a close frame.
 pub fn write_close(code: u16, fx: &mut Effects) {
-    let mask = (fx.rng.u64() as u32).to_le_bytes();
+    let mask = mask(fx);
     frame::write_close(&mut fx.out, code, "", Some(mask));
+}
+
+fn mask(fx: &mut Effects) -> [u8; 4] {
+    (fx.rng.u64() as u32).to_le_bytes()
+}
+
+#[cold]
+fn upgrade_fault(detail: String) -> Fault {
+    Fault::new(FaultClass::Upgrade, detail)
 }
 
 #[cold]
@@ -126,11 +147,10 @@ fn control<'a>(opcode: Opcode, payload: &[u8], fx: &mut Effects) -> Input<'a> {
                 let detail = match told {
                     None => "the target closed the WebSocket".into(),
                     Some((code, reason)) => {
-                        let reason = reason.escape_debug();
-                        format!("the target closed the WebSocket: {code} {reason}")
+                        format!("the target closed the WebSocket: {code} {}", printable(reason))
                     }
                 };
-                Input::Broken(Fault::new(FaultClass::Closed, detail.trim_end()))
+                Input::Closed(Fault::new(FaultClass::Closed, detail.trim_end()))
             }
         },
         _ => Input::Nothing,
@@ -146,3 +166,7 @@ fn broken<'a>(error: FrameError, fx: &mut Effects) -> Input<'a> {
     write_close(error.close_code(), fx);
     Input::Broken(Fault::new(class, error.to_string()))
 }
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;

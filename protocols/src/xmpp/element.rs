@@ -1,16 +1,9 @@
 //! What is read: whole elements and their children, and a cheap look at a frame's first bytes.
 
 use super::xml::{Piece, Scanner, Tag, XmlError, unescape};
+use crate::wire::printable;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
-
-/// Longest foreign text that is repeated in a report, characters.
-const SHOWN_MAX: usize = 200;
-
-/// Foreign text, fit to be shown in one line.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().take(SHOWN_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
 
 /// An element that has been scanned to its end.
 #[derive(Clone, Copy, Debug)]

@@ -214,7 +214,9 @@ pub(crate) fn row() -> Row {
     Row {
         protocol: &Xmpp,
         url: "ws://127.0.0.1:5280/xmpp-websocket",
+        options: &[],
         features: Features(0b11111),
+        opcode: Opcode::Text,
         peer: || {
             let mut hall = Hall { past: vec![PAST.into()], ..Hall::default() };
             hall.seat(NEIGHBOR, "live@room.localhost/bob");

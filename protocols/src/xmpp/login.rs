@@ -1,9 +1,9 @@
 //! From an open transport to a bound resource: upgrade, stream, SASL, bind (RFC 6120, RFC 7395).
 
-use super::element::{Element, printable};
-use super::session::{XmppSession, send};
+use super::element::Element;
+use super::session::{SUBPROTOCOLS, XmppSession, send};
 use super::stanza::{self, Id};
-use crate::wire::http::UpgradeRequest;
+use crate::wire::printable;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::{Effects, FaultClass, Token};
@@ -16,8 +16,8 @@ const MECHANISMS_SHOWN_MAX: usize = 8;
 pub(super) enum Stage {
     /// No transport.
     Idle,
-    /// The answer to the upgrade, made with this key.
-    Upgrade([u8; 16]),
+    /// The answer to the upgrade.
+    Upgrade,
     /// Its `<open/>`; authenticated or not.
     Open(bool),
     /// The features of a stream that is not authenticated.
@@ -60,21 +60,9 @@ impl Login {
 
 impl XmppSession {
     pub(super) fn request_upgrade(&mut self, fx: &mut Effects) {
-        let mut key = [0; 16];
-        for half in key.chunks_exact_mut(8) {
-            half.copy_from_slice(&fx.rng.u64().to_ne_bytes());
-        }
-        let endpoint = &self.shared.endpoint;
-        let request = UpgradeRequest {
-            path: &endpoint.path,
-            host: &endpoint.authority(),
-            headers: &[],
-            protocols: &["xmpp"],
-            key,
-        };
-        match request.write(&mut fx.out) {
-            Ok(()) => self.stage = Stage::Upgrade(key),
-            Err(error) => self.give_up(fx, FaultClass::Upgrade, &error.to_string()),
+        match self.socket.upgrade(&self.shared.endpoint, &[], SUBPROTOCOLS, fx) {
+            Ok(()) => self.stage = Stage::Upgrade,
+            Err(fault) => self.give_up(fx, fault.class, &fault.detail),
         }
     }
 
@@ -194,7 +182,7 @@ impl Stage {
             Stage::Bind(_) => "the bound resource",
             Stage::Session => "the session",
             Stage::Welcome(_) => "silence before the login",
-            Stage::Idle | Stage::Upgrade(_) | Stage::Online | Stage::Closing => "anything else",
+            Stage::Idle | Stage::Upgrade | Stage::Online | Stage::Closing => "anything else",
         }
     }
 }

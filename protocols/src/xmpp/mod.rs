@@ -125,8 +125,6 @@ fn is_domain(text: &str) -> bool {
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
-mod talk_tests;
-#[cfg(test)]
 mod tests;
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! One person's conversation in XMPP: transport, frames, and who looks at which stanza.
 
-use super::element::{Element, is_live_message, plain_presence, printable};
+use super::element::{Element, is_live_message, plain_presence};
 use super::login::{Login, Stage};
 use super::option;
 use super::room::Seat;
 use super::stanza::{self, Id};
 use super::xml::Scanner;
-use crate::wire::frame::{self, Assembler, FrameError, Limits, Opcode};
-use crate::wire::http;
-use model::{Effects, Event, FaultClass, Features, Request, Session, Shared, Tick, Token};
+use crate::wire::frame::{Opcode, close_code};
+use crate::wire::socket::{self, Input, Socket};
+use model::{Effects, Fault, FaultClass, Features, Request, Session, Shared, Tick, Token};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What is spoken over the WebSocket (RFC 7395 section 3.1).
+pub(super) const SUBPROTOCOLS: &[&str] = &["xmpp"];
 /// How long to wait for the target's half of the good-bye.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 /// Most verbs of one person that may wait for an answer at a time.
@@ -34,7 +36,7 @@ pub(super) struct XmppSession {
     pub(super) serial: u32,
     /// Whether what is asked once a conversation has been asked.
     pub(super) warmed: bool,
-    assembler: Assembler,
+    pub(super) socket: Socket,
 }
 
 impl XmppSession {
@@ -49,7 +51,7 @@ impl XmppSession {
             open_asks: 0,
             serial: 0,
             warmed: false,
-            assembler: Assembler::new(),
+            socket: Socket::default(),
         }
     }
 
@@ -73,7 +75,7 @@ impl XmppSession {
         self.open_asks = 0;
         self.serial = 0;
         self.warmed = false;
-        self.assembler = Assembler::new();
+        self.socket = Socket::default();
     }
 
     /// Ends the conversation as the target's doing.
@@ -89,90 +91,20 @@ impl XmppSession {
         fx.dial = true;
     }
 
-    fn read_upgrade(&mut self, key: [u8; 16], bytes: &[u8], fx: &mut Effects) -> Option<usize> {
-        match http::read_response(bytes, key, &["xmpp"]) {
-            Ok(None) => None,
-            Ok(Some(accepted)) if accepted.protocol.is_none() => {
-                // RFC 7395 section 3.1: without the subprotocol it is not XMPP.
-                let detail = "the upgrade was accepted without the subprotocol xmpp";
-                self.give_up(fx, FaultClass::Upgrade, detail);
-                None
-            }
-            Ok(Some(accepted)) => {
-                fx.events.push(Event::Connected);
-                self.open_stream(fx);
-                Some(accepted.consumed)
-            }
-            Err(error) => {
-                self.give_up(fx, FaultClass::Upgrade, &error.to_string());
-                None
-            }
-        }
-    }
-
-    fn read_frame(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> Option<usize> {
-        let limits = Limits::of(self.shared.frame_bytes_max);
-        match frame::decode(bytes, limits) {
-            Ok(None) => None,
-            Ok(Some((part, length))) => {
-                let mut assembler = std::mem::take(&mut self.assembler);
-                match assembler.push(part, limits) {
-                    Ok(None) => {}
-                    Ok(Some((opcode, payload))) => self.on_message(now, opcode, payload, fx),
-                    Err(error) => self.on_bad_frame(error, fx),
-                }
-                if fx.close.is_none() {
-                    self.assembler = assembler;
-                }
-                Some(length)
-            }
-            Err(error) => {
-                self.on_bad_frame(error, fx);
-                None
-            }
-        }
-    }
-
-    #[cold]
-    fn on_bad_frame(&mut self, error: FrameError, fx: &mut Effects) {
-        let class = match error {
-            FrameError::TooLarge { .. } => FaultClass::TooLarge,
-            _ => FaultClass::Protocol,
-        };
-        frame::write_close(&mut fx.out, error.close_code(), "", Some(mask(fx.rng.u64())));
-        self.give_up(fx, class, &error.to_string());
-    }
-
     fn on_message(&mut self, now: Tick, opcode: Opcode, payload: &[u8], fx: &mut Effects) {
         match opcode {
             Opcode::Text if self.is_online() && is_live_message(payload) => fx.deliveries(payload),
             Opcode::Text => self.on_text(now, payload, fx),
-            Opcode::Ping => {
-                let key = Some(mask(fx.rng.u64()));
-                frame::write_frame(&mut fx.out, Opcode::Pong, payload, key);
-            }
-            Opcode::Pong => {}
-            Opcode::Close => self.on_transport_close(payload, fx),
-            Opcode::Binary | Opcode::Continuation => {
-                self.give_up(fx, FaultClass::Protocol, "a binary frame; XMPP is text");
-            }
+            _ => self.give_up(fx, FaultClass::Protocol, "a binary frame; XMPP is text"),
         }
     }
 
-    fn on_transport_close(&mut self, payload: &[u8], fx: &mut Effects) {
-        let key = Some(mask(fx.rng.u64()));
-        frame::write_close(&mut fx.out, frame::close_code::NORMAL, "", key);
-        if self.stage == Stage::Closing {
-            return self.good_bye(fx);
+    /// The target closed the WebSocket, which is its right once the streams are closed.
+    fn on_transport_close(&mut self, fault: &Fault, fx: &mut Effects) {
+        match self.stage {
+            Stage::Closing => self.good_bye(fx),
+            _ => self.give_up(fx, fault.class, &fault.detail),
         }
-        let detail = match frame::read_close(payload) {
-            Ok(None) => String::from("the target closed the WebSocket"),
-            Ok(Some((code, reason))) => {
-                format!("the target closed the WebSocket: {code} {}", printable(reason))
-            }
-            Err(error) => return self.give_up(fx, FaultClass::Protocol, &error.to_string()),
-        };
-        self.give_up(fx, FaultClass::Closed, &detail);
     }
 
     fn on_text(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
@@ -242,8 +174,7 @@ impl XmppSession {
 
     fn on_stream_close(&mut self, fx: &mut Effects) {
         if self.stage == Stage::Closing {
-            let key = Some(mask(fx.rng.u64()));
-            frame::write_close(&mut fx.out, frame::close_code::NORMAL, "", key);
+            socket::write_close(close_code::NORMAL, fx);
             return self.good_bye(fx);
         }
         send(fx, stanza::CLOSE);
@@ -302,21 +233,28 @@ impl Session for XmppSession {
     }
 
     fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
+        // Taken out, so that the message it lends can be heard by the rest of the session.
+        let mut socket = std::mem::take(&mut self.socket);
         let mut at = 0;
-        while fx.close.is_none() && at < bytes.len() {
-            let rest = &bytes[at..];
-            let taken = match self.stage {
-                Stage::Idle => break,
-                Stage::Upgrade(key) => self.read_upgrade(key, rest, fx),
-                _ => self.read_frame(now, rest, fx),
-            };
-            match taken {
-                Some(length) => at += length,
-                None => break,
+        while fx.close.is_none() && at < bytes.len() && self.stage != Stage::Idle {
+            let limit = self.shared.frame_bytes_max;
+            let (used, input) = socket.read(&bytes[at..], SUBPROTOCOLS, limit, fx);
+            at += used;
+            match input {
+                Input::Message(opcode, payload) => self.on_message(now, opcode, payload, fx),
+                Input::More => break,
+                Input::Nothing => {}
+                Input::Opened(_) => self.open_stream(fx),
+                Input::Closed(fault) => self.on_transport_close(&fault, fx),
+                Input::Broken(fault) => self.give_up(fx, fault.class, &fault.detail),
             }
         }
         // What comes behind the end of a conversation is of no interest to anybody.
-        if fx.close.is_some() || self.stage == Stage::Idle { bytes.len() } else { at }
+        if fx.close.is_some() || self.stage == Stage::Idle {
+            return bytes.len();
+        }
+        self.socket = socket;
+        at
     }
 
     fn wake(&mut self, _now: Tick, fx: &mut Effects) {
@@ -328,10 +266,5 @@ impl Session for XmppSession {
 
 /// Appends a stanza as one text frame.
 pub(super) fn send(fx: &mut Effects, stanza: &str) {
-    let key = Some(mask(fx.rng.u64()));
-    frame::write_frame(&mut fx.out, Opcode::Text, stanza.as_bytes(), key);
-}
-
-fn mask(random: u64) -> [u8; 4] {
-    (random as u32).to_ne_bytes()
+    socket::write(Opcode::Text, stanza.as_bytes(), fx);
 }

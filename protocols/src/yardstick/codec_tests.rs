@@ -366,3 +366,21 @@ fn garbage_never_panics() {
     let deep = "{\"x\":".repeat(100_000);
     assert!(Request::decode(Encoding::Json, deep.as_bytes()).is_err());
 }
+
+#[test]
+fn the_examples_of_the_document_are_canonical() {
+    let page = include_str!("../../../docs/yardstick.md");
+    let mut kinds = std::collections::HashSet::new();
+    for line in page.lines() {
+        if let Some(json) = line.strip_prefix("→ ") {
+            let request = Request::decode(Encoding::Json, json.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(encode_request(&request, Encoding::Json)).unwrap(), json);
+            kinds.insert(std::mem::discriminant(&request.what.unwrap()));
+        } else if let Some(json) = line.strip_prefix("← ") {
+            let frame = Frame::decode(Encoding::Json, json.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(encode_frame(&frame, Encoding::Json)).unwrap(), json);
+            assert!(frame.what.is_some(), "{json}");
+        }
+    }
+    assert_eq!(kinds.len(), 9, "there is an example of every request");
+}

@@ -147,5 +147,10 @@ document!(Request);
 document!(Frame);
 
 #[cfg(test)]
+mod fake;
+#[cfg(test)]
 #[path = "codec_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use fake::rows;

@@ -24,7 +24,9 @@ type Check = fn(&Facts, &mut Vec<Finding>);
 /// All checks.
 const CHECKS: &[Check] = &[
     whole,
+    nobody,
     arrivals,
+    entered,
     arrival_lag,
     late_sends,
     lag,
@@ -101,6 +103,20 @@ fn whole(facts: &Facts, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Without anybody inside, no number is about a crowd: not even "nothing was lost".
+fn nobody(facts: &Facts, findings: &mut Vec<Finding>) {
+    let people = &facts.summary.people;
+    if people.arrived > 0 && people.entered == 0 {
+        find(
+            findings,
+            Level::Invalid,
+            format!("nobody got in of {} people who set out", people.arrived),
+            "The errors say why: is this the right address, and does the target accept these \
+             people?",
+        );
+    }
+}
+
 fn arrivals(facts: &Facts, findings: &mut Vec<Finding>) {
     let people = &facts.summary.people;
     let achieved = ratio(people.arrived as f64, people.due as f64);
@@ -112,6 +128,18 @@ fn arrivals(facts: &Facts, findings: &mut Vec<Finding>) {
             "The load is not the one that was asked for: lower the arrival rate or use more shards.",
         );
     }
+}
+
+fn entered(facts: &Facts, findings: &mut Vec<Finding>) {
+    let people = &facts.summary.people;
+    let (what, level) = match people.entered {
+        _ if people.due == 0 => return,
+        0 => (format!("nobody of {} got in", people.due), Level::Invalid),
+        n if ratio(n as f64, people.due as f64) >= ENTERED_STRAINED => return,
+        n => (format!("only {n} of {} people got in", people.due), Level::Strained),
+    };
+    let advice = "The errors tell why. Do not compare this run with one of a full crowd.";
+    find(findings, level, what, advice);
 }
 
 fn arrival_lag(facts: &Facts, findings: &mut Vec<Finding>) {

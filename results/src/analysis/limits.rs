@@ -16,6 +16,10 @@ pub const LAG_MAX_STRAINED_MS: f64 = 500.0;
 
 /// Fraction of due arrivals that must have set out.
 pub const ARRIVALS_INVALID: f64 = 0.95;
+/// Fraction of the people asked for that must get in; below it, the target had less of a crowd
+/// than the scenario says, and its figures are not comparable with those of a full one.
+pub const ENTERED_STRAINED: f64 = 0.99;
+
 /// Lateness of an arrival behind its schedule above which a run is strained, ms: a ramp of ten a
 /// second has lost its shape when arrivals are late by ten people.
 pub const ARRIVAL_LAG_STRAINED_MS: f64 = 1_000.0;

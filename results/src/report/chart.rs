@@ -83,6 +83,12 @@ impl Chart {
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.y.iter().all(Option::is_none))
     }
+
+    /// Leaves out lines that never leave zero: what a run does not have needs no legend.
+    fn without_zeros(mut self) -> Chart {
+        self.lines.retain(|line| line.y.iter().flatten().any(|&y| y > 0.0));
+        self
+    }
 }
 
 /// A named stretch of time, shaded.
@@ -169,12 +175,14 @@ fn people(bins: &Bins) -> Chart {
         id: "people".to_owned(),
         title: "People online and deliveries".to_owned(),
         x: bins.x.clone(),
-        axes: vec![axis("deliveries per second", Unit::Count), axis("people online", Unit::Count)],
+        axes: vec![axis("received per second", Unit::Count), axis("people online", Unit::Count)],
         lines: vec![
             line("people online", Hue::Second, 1, false, bins.last(|s| s.gauges.online)),
             line("deliveries/s", Hue::First, 0, true, rate(|s| s.counters.deliveries)),
+            line("announcements/s", Hue::Third, 0, false, rate(|s| s.counters.announcements)),
         ],
     }
+    .without_zeros()
 }
 
 fn processes(id: &str, title: &str, readings: &[Reading]) -> Chart {
@@ -264,7 +272,8 @@ pub(crate) fn latencies(run: &Run, analysis: &Analysis) -> Latencies {
         analysis.total.measures.get(m).is_some_and(|stats| stats.latency.count() > 0)
     };
     let mut measures: Vec<Measure> = Measure::ALL.iter().filter(measured).copied().collect();
-    measures.sort_by_key(|measure| *measure != Measure::Delivery);
+    // What arrives without having been asked for is what a crowd is about.
+    measures.sort_by_key(|m| (*m != Measure::Delivery, *m != Measure::Announcement));
     let chart = |measure: Measure, title: &str, histos: Vec<Buckets>| Chart {
         id: format!("latency-{}", measure.name()),
         title: format!("{title}: {}", measure.name()),

@@ -7,7 +7,8 @@ const FOREIGN_MAX: usize = 400;
 /// that turn the direction of writing (Unicode Technical Report 36, section 2.5).
 fn is_trick(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// One harmless line for a terminal, and the base of all others.

@@ -56,34 +56,39 @@ pub(super) struct Tile {
 /// The headline's figures.
 pub(super) fn tiles(s: &Summary) -> Vec<Tile> {
     let tile = |label, value, beside, short| Tile { label, value, beside, short };
-    let mut tiles = vec![
-        tile(
-            "people in",
-            count(s.people.entered),
-            format!("of {} asked", count(s.people.asked)),
-            s.people.entered < s.people.asked,
-        ),
-        tile(
-            "messages sent",
-            count(s.sends.sent),
-            format!("of {} due", count(s.sends.due)),
-            s.sends.sent < s.sends.due,
-        ),
-        tile(
-            "deliveries",
-            count(s.ledger.received),
-            format!("{} lost of {} owed", count(s.ledger.lost), count(s.ledger.owed)),
-            s.ledger.lost > 0,
+    let mut tiles = vec![tile(
+        "people in",
+        count(s.people.entered),
+        format!("of {} asked", count(s.people.asked)),
+        s.people.entered < s.people.asked,
+    )];
+    if s.sends.due > 0 {
+        let beside = format!("of {} due", count(s.sends.due));
+        let short = s.sends.sent < s.sends.due;
+        tiles.push(tile("messages sent", count(s.sends.sent), beside, short));
+    }
+    let l = &s.ledger;
+    let arrivals = [
+        ("delivery", "deliveries", "delivery latency", [l.received, l.lost, l.owed]),
+        (
+            "announcement",
+            "announcements",
+            "announcement latency",
+            [l.announcements_received, l.announcements_lost, l.announcements_owed],
         ),
     ];
-    if let Some(row) = s.measures.iter().find(|row| row.name == "delivery" && row.latency.count > 0)
-    {
-        tiles.push(tile(
-            "delivery latency",
-            duration(row.latency.p50_ms),
-            format!("median; p99 {}", duration(row.latency.p99_ms)),
-            false,
-        ));
+    for (measure, what, latency, [received, lost, owed]) in arrivals {
+        // Announcements are the headline only where nothing is said.
+        if received + owed == 0 || measure == "announcement" && s.sends.due > 0 {
+            continue;
+        }
+        let beside = format!("{} lost of {} owed", count(lost), count(owed));
+        tiles.push(tile(what, count(received), beside, lost > 0));
+        let row = s.measures.iter().find(|row| row.name == measure);
+        if let Some(row) = row.filter(|row| row.latency.count > 0) {
+            let beside = format!("median; p99 {}", duration(row.latency.p99_ms));
+            tiles.push(tile(latency, duration(row.latency.p50_ms), beside, false));
+        }
     }
     if let Some(usage) = &s.target_usage {
         tiles.push(tile(

@@ -281,8 +281,16 @@ pub(crate) fn achieved(summary: &Summary) -> Table {
     put("people set out", people.asked, people.arrived);
     put("people in", people.asked, people.entered);
     put("people finished", people.asked, people.finished);
-    put("messages sent", sends.due, sends.sent);
-    put("sent on time", sends.due, sends.sent.saturating_sub(sends.late));
-    put("deliveries", summary.ledger.owed, summary.ledger.owed.saturating_sub(summary.ledger.lost));
+    let ledger = &summary.ledger;
+    let announced = ledger.announcements_owed.saturating_sub(ledger.announcements_lost);
+    let rows = [
+        ("messages sent", sends.due, sends.sent),
+        ("sent on time", sends.due, sends.sent.saturating_sub(sends.late)),
+        ("deliveries", ledger.owed, ledger.owed.saturating_sub(ledger.lost)),
+        ("announcements", ledger.announcements_owed, announced),
+    ];
+    for (label, asked, achieved) in rows.into_iter().filter(|&(_, asked, _)| asked > 0) {
+        put(label, asked, achieved);
+    }
     table
 }

@@ -20,6 +20,7 @@ struct Case {
     sends_late: u64,
     lag_ms: u64,
     arrivals_missing: u64,
+    kept_out: u64,
     exhausted: u64,
     /// Percent of a core.
     generator_cpu: u64,
@@ -39,6 +40,7 @@ fn second(case: &Case, number: u32) -> Second {
     let counters = &mut interval.counters;
     (counters.sends_due, counters.sends) = (1_000, 1_000);
     (counters.arrivals_due, counters.arrivals) = (100, 100 - case.arrivals_missing);
+    counters.entered = 100 - case.kept_out;
     counters.sends_late = case.sends_late;
     for _ in 0..case.exhausted {
         interval.fault(Measure::Connect, FaultClass::Exhausted);
@@ -122,6 +124,9 @@ fn what_is_found() {
     check(&Case { lag_ms: 20, ..case() }, Level::Strained, "timers fired 20 ms late");
     check(&Case { lag_ms: 60, ..case() }, Level::Invalid, "timers fired 60 ms late");
     check(&Case { arrivals_missing: 4, ..case() }, Level::Healthy, "");
+    check(&Case { kept_out: 1, ..case() }, Level::Healthy, "");
+    check(&Case { kept_out: 2, ..case() }, Level::Strained, "only 1960 of 2000");
+    check(&Case { kept_out: 100, ..case() }, Level::Invalid, "nobody of 2000");
     check(&Case { arrivals_missing: 6, ..case() }, Level::Invalid, "only 1880 of 2000");
     check(&Case { exhausted: 1, ..case() }, Level::Invalid, "20 connections failed");
     check(&Case { generator_cpu: 80, ..case() }, Level::Healthy, "");

@@ -102,7 +102,7 @@ impl Target {
 fn refuse_unfit(loaded: &Loaded) -> Result<(), Failure> {
     let unfit: Vec<String> = check::look(loaded)
         .into_iter()
-        .filter(|finding| !finding.is_fine && !finding.what.starts_with("target: "))
+        .filter(|finding| !finding.is_fine)
         .map(|finding| format!("{}\n  {}", finding.what, finding.advice))
         .collect();
     match unfit.is_empty() {

@@ -14,12 +14,24 @@ use model::{
 const CARRY_SLACK: usize = 64 << 10;
 
 impl Person {
+    /// The connection was accepted; the time limit is now that of the handshakes.
+    pub(in crate::shard) fn accepted<N: Net>(&mut self, desk: &mut Desk<N>) {
+        self.begin_handshake(desk.net.now(), desk);
+        self.settle_down(desk);
+    }
+
+    fn begin_handshake<N: Net>(&mut self, now: Tick, desk: &Desk<N>) {
+        if self.link_deadline.1 != FaultClass::HandshakeTimeout {
+            let deadline = Tick(now.0 + desk.setup.plan.limits.handshake_ns);
+            self.link_deadline = (deadline, FaultClass::HandshakeTimeout);
+        }
+    }
+
     /// The transport is open.
     pub(in crate::shard) fn opened<N: Net>(&mut self, desk: &mut Desk<N>) {
         let now = desk.net.now();
-        let deadline = Tick(now.0 + desk.setup.plan.limits.handshake_ns);
+        self.begin_handshake(now, desk);
         self.link = Link::Rising;
-        self.link_deadline = (deadline, FaultClass::HandshakeTimeout);
         desk.gauges.connected += 1;
         self.session.opened(now, &mut desk.fx);
         self.apply(desk, now);
@@ -205,7 +217,13 @@ impl Person {
                 stats.latency.record(now.ns_since(pending.intended));
                 stats.service.record(now.ns_since(pending.sent));
             }
-            Err(fault) => desk.fault(pending.measure, fault),
+            Err(fault) => {
+                // A login that fails before the transport could speak is a connect that failed.
+                if pending.measure == Measure::Login && self.link != Link::Up {
+                    desk.fault(Measure::Connect, fault);
+                }
+                desk.fault(pending.measure, fault);
+            }
         }
         let is_ok = outcome.is_ok();
         match pending.measure {

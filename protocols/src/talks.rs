@@ -1,5 +1,6 @@
-//! Plays the conversations in `talks/`: what a person does and the target sends is read from the
-//! file, what the session sends and reports is compared with it. `BLESS=1` rewrites the files.
+//! Plays the conversations in the `talks/` of a protocol: what a person does and the target sends
+//! is read from the file, what the session sends and reports is compared with it. `BLESS=1`
+//! rewrites the files. A protocol takes part by one [`Stage`] in [`STAGES`].
 //!
 //! ```text
 //! after: NAME                  first plays talks/NAME.talk
@@ -15,7 +16,6 @@
 //! user …                       what is to be seen of the session after the line above
 //! ```
 
-use super::{FEATURES, Xmpp};
 use crate::wire::frame::{self, Opcode};
 use crate::wire::http;
 use model::{
@@ -28,7 +28,40 @@ use std::sync::Arc;
 const RUN: u32 = 1;
 const ROOMS: [&str; 2] = ["live", "other"];
 
+/// Where the talks of one protocol are played. Only text frames can be written in a talk.
+struct Stage {
+    protocol: &'static dyn Protocol,
+    /// Its folder in `src/`.
+    folder: &'static str,
+    url: &'static str,
+    subprotocol: &'static str,
+    /// Options of the target, unless a talk has others.
+    options: &'static [(&'static str, &'static str)],
+    /// So many talks there are at least.
+    talks_min: usize,
+}
+
+static STAGES: &[Stage] = &[
+    Stage {
+        protocol: &crate::xmpp::Xmpp,
+        folder: "xmpp",
+        url: "ws://127.0.0.1:5280/xmpp-websocket",
+        subprotocol: "xmpp",
+        options: &[],
+        talks_min: 25,
+    },
+    Stage {
+        protocol: &crate::yardstick::Yardstick,
+        folder: "yardstick",
+        url: "ws://127.0.0.1:4000/ws",
+        subprotocol: "yardstick.v1.json",
+        options: &[("codec", "json")],
+        talks_min: 10,
+    },
+];
+
 struct Player {
+    stage: &'static Stage,
     options: Options,
     features: Features,
     session: Option<Box<dyn Session>>,
@@ -42,9 +75,11 @@ struct Player {
 }
 
 impl Player {
-    fn new() -> Player {
+    fn new(stage: &'static Stage) -> Player {
+        let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
         Player {
-            options: Options::new(),
+            stage,
+            options: stage.options.iter().map(pair).collect(),
             features: Features::default(),
             session: None,
             fx: Effects::new(RUN, Rng::new(1, 1)),
@@ -86,7 +121,8 @@ impl Player {
                 self.options = pairs.map(|(name, value)| (name.into(), value.into())).collect();
             }
             "features" => {
-                let place = |name| FEATURES.iter().position(|row| row.0 == name).unwrap();
+                let known = self.stage.protocol.facts().features;
+                let place = |name| known.iter().position(|row| row.0 == name).unwrap();
                 self.features = Features(rest.split(' ').map(|name| 1 << place(name)).sum());
             }
             "time" => {
@@ -105,9 +141,9 @@ impl Player {
             "peer accepts" => {
                 let head = http::read_request(&self.written).unwrap().unwrap();
                 let handshake = head.upgrade.unwrap();
-                assert_eq!(handshake.protocols().collect::<Vec<_>>(), ["xmpp"]);
+                assert_eq!(handshake.protocols().collect::<Vec<_>>(), [self.stage.subprotocol]);
                 let mut answer = Vec::new();
-                handshake.accept(&mut answer, Some("xmpp"));
+                handshake.accept(&mut answer, Some(self.stage.subprotocol));
                 self.written.clear();
                 self.is_upgraded = true;
                 self.receive(&answer);
@@ -149,11 +185,12 @@ impl Player {
             _ => panic!("`{verb}` is no verb"),
         };
         if self.session.is_none() {
-            Xmpp.check(&self.options).unwrap();
-            let endpoint = Endpoint::parse("ws://127.0.0.1:5280/xmpp-websocket").unwrap();
+            let Stage { protocol, url, .. } = self.stage;
+            protocol.check(&self.options).unwrap();
+            let endpoint = Endpoint::parse(url).unwrap();
             let options = self.options.clone();
             let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: 4_096 });
-            self.session = Some(Xmpp.session(1, self.features, &shared));
+            self.session = Some(protocol.session(1, self.features, &shared));
         }
         self.tokens += 1;
         let session = self.session.as_mut().unwrap();
@@ -162,13 +199,14 @@ impl Player {
 
     /// Writes down what is to be seen of the session.
     fn observe(&mut self) {
+        let has_written = !self.fx.out.is_empty();
         self.written.append(&mut self.fx.out);
         if std::mem::take(&mut self.fx.dial) {
             self.page.push("user dials".into());
         }
         if self.is_upgraded {
             self.observe_frames();
-        } else if !self.written.is_empty() {
+        } else if has_written {
             let head = http::read_request(&self.written).unwrap().unwrap();
             self.page.push(format!("user asks for an upgrade: {}", head.path));
         }
@@ -266,29 +304,35 @@ fn raw(text: &str) -> Vec<u8> {
 
 #[test]
 fn talks() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/xmpp/talks");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    assert!(files.len() >= 15, "where are the talks?");
-    let bless = std::env::var_os("BLESS").is_some();
     let mut differing = Vec::new();
-    for file in &files {
-        let mut player = Player::new();
-        player.play(file);
-        let expect = player.page.join("\n") + "\n";
-        let found = std::fs::read_to_string(file).unwrap();
-        if bless {
-            std::fs::write(file, &expect).unwrap();
-        } else if found != expect {
-            differing.push(difference(file, &found, &expect));
-        }
+    for stage in STAGES {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(stage.folder);
+        let mut files: Vec<PathBuf> = std::fs::read_dir(folder.join("talks"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        assert!(files.len() >= stage.talks_min, "where are the talks of {}?", stage.folder);
+        differing.extend(files.iter().filter_map(|file| play(stage, file)));
     }
     assert!(
         differing.is_empty(),
         "{}\nBLESS=1 cargo test -p protocols talks rewrites them",
         differing.join("\n")
     );
+}
+
+/// Plays a talk, and tells where it differs from its file, unless that is rewritten.
+fn play(stage: &'static Stage, file: &Path) -> Option<String> {
+    let mut player = Player::new(stage);
+    player.play(file);
+    let played = player.page.join("\n") + "\n";
+    let found = std::fs::read_to_string(file).unwrap();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(file, &played).unwrap();
+        return None;
+    }
+    (found != played).then(|| difference(file, &found, &played))
 }
 
 /// The first line in which a file differs from what was played.

@@ -1,0 +1,137 @@
+//! Memory of throng's processes for each person online in a room of the yardstick, before, during
+//! and after traffic.
+
+use crate::clients::{throng, write_scenario};
+use crate::clock::sleep;
+use crate::process::{Memory, Process, children};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const PEOPLE: [usize; 4] = [1_000, 10_000, 19_500, 40_000];
+/// People of a room; rooms are dealt out to the yardsticks in turn, so there are multiples of
+/// [`YARDSTICKS`] of them.
+const ROOM: usize = 500;
+/// Yardsticks for more people than one can hold.
+const YARDSTICKS: usize = 3;
+const PEOPLE_PER_YARDSTICK: usize = 19_500;
+const ARRIVALS: usize = 1_000;
+/// When the room is looked at, seconds after the last arrival, with what goes on then.
+const LOOKS: [(u64, &str); 6] = [
+    (5, "idle"),
+    (15, "idle"),
+    (30, "traffic"),
+    (40, "traffic"),
+    (55, "after traffic"),
+    (75, "after traffic"),
+];
+/// Talk begins and ends, seconds after the last arrival.
+const TALK: (u64, u64) = (20, 45);
+/// Longer than any look.
+const STAY: &str = "1h";
+/// The smallest run: somebody who listens and somebody who talks.
+const BASE: usize = 2;
+
+/// Measures for so many people, or the usual numbers; prints Markdown.
+pub(crate) fn measure(people: &[usize]) -> io::Result<()> {
+    let people = if people.is_empty() { &PEOPLE } else { people };
+    let base = Looks::take(BASE)?;
+    println!("\n{BASE} people: {:.1} MiB private, what a run needs by itself.", base.mib());
+    println!("\nBytes of private memory a person, above those of a run with {BASE}:\n");
+    let heads = LOOKS.map(|(at, what)| format!("{what}, {at} s")).join(" | ");
+    println!("| people | processes | {heads} | RSS in all | PSS a person at the end |");
+    println!("| --- | --- |{}", " --- |".repeat(LOOKS.len() + 2));
+    for &count in people {
+        let looks = Looks::take(count)?;
+        println!("{}", looks.row(count, &base));
+    }
+    Ok(())
+}
+
+/// What the looks at one run gave.
+struct Looks {
+    processes: usize,
+    memories: Vec<Memory>,
+}
+
+impl Looks {
+    fn take(people: usize) -> io::Result<Looks> {
+        let run = Process::start(&throng(&scenario(people)?), None)?;
+        sleep(Duration::from_secs((people / ARRIVALS) as u64 + 2));
+        let mut memories = Vec::new();
+        let mut past = 0;
+        let mut processes = 1;
+        for (at, what) in LOOKS {
+            sleep(Duration::from_secs(at - past));
+            past = at;
+            let mut pids = children(run.pid(), "worker")?;
+            pids.push(run.pid());
+            processes = pids.len();
+            let memory = Memory::of_all(&pids)?;
+            eprintln!("{people} people, {what}, {at} s: {memory:?}");
+            memories.push(memory);
+        }
+        end(run)?;
+        Ok(Looks { processes, memories })
+    }
+
+    fn mib(&self) -> f64 {
+        self.memories.last().map_or(0.0, |memory| memory.private as f64 / f64::from(1 << 20))
+    }
+
+    fn row(&self, people: usize, base: &Looks) -> String {
+        let each = |ours: u64, base: u64| {
+            ((ours as f64 - base as f64) / (people - BASE) as f64).round().to_string()
+        };
+        let cells: Vec<String> = self
+            .memories
+            .iter()
+            .zip(&base.memories)
+            .map(|(ours, base)| each(ours.private, base.private))
+            .collect();
+        let (Some(last), Some(base)) = (self.memories.last(), base.memories.last()) else {
+            return String::new();
+        };
+        format!(
+            "| {people} | {} | {} | {:.1} MiB | {} |",
+            self.processes,
+            cells.join(" | "),
+            last.rss as f64 / f64::from(1 << 20),
+            each(last.pss, base.pss)
+        )
+    }
+}
+
+/// Ends a run as a user would, so that it stops its yardsticks.
+fn end(mut run: Process) -> io::Result<()> {
+    run.interrupt();
+    run.hear_all().map(|_| ())
+}
+
+/// People of rooms of [`ROOM`], and one in each who talks for a while.
+fn scenario(people: usize) -> io::Result<PathBuf> {
+    let yardsticks = if people > PEOPLE_PER_YARDSTICK { YARDSTICKS } else { 1 };
+    let rooms = people.div_ceil(ROOM).next_multiple_of(yardsticks);
+    let text = format!(
+        "about: Memory of {people} people online in rooms\n\
+         target: \"yardstick?processes={yardsticks}\"\n\
+         rooms: {{count: {rooms}, name: \"room-{{n}}\"}}\n\
+         crowds:\n\
+         \x20 listeners: {{size: {listeners}, journey: [login, join, wait: {STAY}]}}\n\
+         \x20 talkers:\n\
+         \x20   size: {rooms}\n\
+         \x20   journey:\n\
+         \x20     - login\n\
+         \x20     - join\n\
+         \x20     - wait: {before}s\n\
+         \x20     - talk: {{every: 1s, for: {talk_s}s, bytes: 100}}\n\
+         \x20     - wait: {STAY}\n\
+         timeline:\n\
+         \x20 - run: listeners at {ARRIVALS}/s\n\
+         \x20 - run: talkers at once\n",
+        listeners = people - rooms,
+        before = TALK.0,
+        talk_s = TALK.1 - TALK.0,
+    );
+    write_scenario(&format!("online-{people}"), &text)
+}

@@ -1,0 +1,223 @@
+//! A tiny yardstick in memory for the conformance suite: one person, one room, a lively target.
+
+use super::{
+    Answer, AnswerWhat, Done, Encoding, Error, Frame, FrameWhat, History, Joined, Members, Message,
+    Millis, Person, Pong, Presence, Read, Request, RequestWhat, Said, Typing, Welcome, Yardstick,
+};
+use crate::conformance::{Peer, Row};
+use crate::wire::frame::{self, Limits};
+use crate::wire::http;
+use model::{Features, RoomName};
+
+/// A stamp of the suite's run.
+const PAST: &str = "~thrAADAAACAAAAAAAAAABAAAAAKAAAAFaKY";
+const ROOM: RoomName<'static> = RoomName { id: 2, name: "live" };
+
+/// The target of one person.
+struct Fake {
+    encoding: Encoding,
+    inbox: Vec<u8>,
+    is_upgraded: bool,
+    /// Whole messages for the person.
+    out: Vec<Vec<u8>>,
+}
+
+impl Peer for Fake {
+    fn receive(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        self.inbox.extend_from_slice(bytes);
+        let mut inbox = std::mem::take(&mut self.inbox);
+        let mut at = 0;
+        if !self.is_upgraded {
+            let head = http::read_request(&inbox).unwrap().unwrap();
+            let handshake = head.upgrade.unwrap();
+            assert_eq!(handshake.protocols().next(), Some(self.encoding.subprotocol()));
+            let mut answer = Vec::new();
+            handshake.accept(&mut answer, Some(self.encoding.subprotocol()));
+            self.out.push(answer);
+            self.is_upgraded = true;
+            at = head.consumed;
+        }
+        while let Some((part, used)) =
+            frame::decode_masked(&mut inbox[at..], Limits::SERVER).unwrap()
+        {
+            if part.opcode == self.encoding.opcode() {
+                self.request(part.payload);
+            }
+            at += used;
+        }
+        self.inbox = inbox.split_off(at);
+        std::mem::take(&mut self.out)
+    }
+}
+
+impl Fake {
+    fn row_peer(encoding: Encoding) -> Box<dyn Peer> {
+        Box::new(Fake { encoding, inbox: Vec::new(), is_upgraded: false, out: Vec::new() })
+    }
+
+    fn tell(&mut self, what: FrameWhat<'_>) {
+        let mut payload = Vec::new();
+        Frame { what: Some(what) }.encode(self.encoding, &mut payload);
+        let mut bytes = Vec::new();
+        frame::write_frame(&mut bytes, self.encoding.opcode(), &payload, None);
+        self.out.push(bytes);
+    }
+
+    fn request(&mut self, payload: &[u8]) {
+        let request = Request::decode(self.encoding, payload).unwrap();
+        let what = request.what.unwrap();
+        if let RequestWhat::Say(say) = &what {
+            self.tell(FrameWhat::Message(message("live", &say.text)));
+        }
+        let is_say = matches!(what, RequestWhat::Say(_));
+        self.tell(FrameWhat::Answer(Answer { id: request.id, what: Some(answer(what)) }));
+        // What the person says is followed by what a target does of its own accord.
+        if is_say {
+            self.tell(FrameWhat::Typing(Typing { room: "live".into(), name: "bob".into() }));
+            self.tell(FrameWhat::Message(message("live", "hi")));
+            self.tell(FrameWhat::Presence(Presence {
+                room: "live".into(),
+                joined: vec![Person { name: "cid".into(), status: PAST.into() }],
+                left: vec!["dan".into()],
+            }));
+            let read = Read { room: "live".into(), number: 2, name: "bob".into() };
+            self.tell(FrameWhat::Read(read));
+        }
+    }
+}
+
+fn message<'a>(room: &'a str, text: &'a str) -> Message<'a> {
+    Message {
+        room: room.into(),
+        number: 2,
+        sender: "bob".into(),
+        text: text.into(),
+        at_ms: Millis(1_700_000_000_000),
+    }
+}
+
+/// What a fair target answers. Messages of the past carry stamps and are no deliveries.
+fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
+    let people = || vec![Person { name: "bob".into(), status: PAST.into() }];
+    match request {
+        RequestWhat::Login(login) => AnswerWhat::Welcome(Welcome {
+            name: login.name.to_string().into(),
+            token: "t.1.x".into(),
+            expires_ms: Millis(1_800_000_000_000),
+        }),
+        RequestWhat::Join(join) => {
+            assert!(join.members && join.history > 0, "all features are on");
+            let messages = vec![message("", PAST), message("", "hello")];
+            AnswerWhat::Joined(Joined { number: 1, messages, people: people() })
+        }
+        RequestWhat::Say(_) => {
+            AnswerWhat::Said(Said { number: 2, at_ms: Millis(1_700_000_000_001) })
+        }
+        RequestWhat::History(_) => {
+            AnswerWhat::History(History { messages: vec![message("", PAST)] })
+        }
+        RequestWhat::Members(_) => AnswerWhat::Members(Members { people: people() }),
+        RequestWhat::Leave(_) | RequestWhat::Typing(_) | RequestWhat::Read(_) => {
+            AnswerWhat::Done(Done {})
+        }
+        RequestWhat::Ping(_) => AnswerWhat::Pong(Pong { at_ms: Millis(1_700_000_000_002) }),
+    }
+}
+
+/// The protocol's part in the conformance suite: a row for each encoding.
+pub(crate) fn rows() -> [Row; 2] {
+    [
+        row(
+            &[("codec", "json")],
+            Encoding::Json,
+            || Fake::row_peer(Encoding::Json),
+            forbidden_json,
+        ),
+        row(&[], Encoding::Proto, || Fake::row_peer(Encoding::Proto), forbidden_proto),
+    ]
+}
+
+fn row(
+    options: &'static [(&'static str, &'static str)],
+    encoding: Encoding,
+    peer: fn() -> Box<dyn Peer>,
+    forbidden: fn() -> Vec<(&'static str, Vec<u8>)>,
+) -> Row {
+    use model::Request;
+    Row {
+        protocol: &Yardstick,
+        url: "ws://127.0.0.1:4000/ws",
+        options,
+        features: Features(0b11),
+        opcode: encoding.opcode(),
+        peer,
+        deeds: &[
+            Request::Login { name: "ann", password: "secret" },
+            Request::Join { room: ROOM, nick: "ann", status: PAST },
+            Request::Say { room: ROOM, text: PAST },
+            Request::History { room: ROOM, limit: 50 },
+            Request::Members { room: ROOM },
+            Request::Typing { room: ROOM },
+            Request::Read { room: ROOM },
+            Request::Ping,
+            Request::Leave { room: ROOM },
+            Request::Disconnect,
+        ],
+        forbidden,
+    }
+}
+
+/// An answer of that content to a request of that number, as a target would write it.
+fn answer_bytes(encoding: Encoding, id: u32, what: AnswerWhat<'_>) -> Vec<u8> {
+    let mut payload = Vec::new();
+    let answer = Answer { id, what: Some(what) };
+    Frame { what: Some(FrameWhat::Answer(answer)) }.encode(encoding, &mut payload);
+    payload
+}
+
+/// Answers that nobody can have asked for.
+fn unasked(encoding: Encoding) -> Vec<(&'static str, Vec<u8>)> {
+    let refusal = Error { code: "full".into(), text: "too many".into() };
+    vec![
+        ("an answer to nobody", answer_bytes(encoding, 77, AnswerWhat::Done(Done {}))),
+        ("a refusal of nothing", answer_bytes(encoding, 77, AnswerWhat::Error(refusal))),
+        ("an answer twice", answer_bytes(encoding, 1, AnswerWhat::Done(Done {}))),
+    ]
+}
+
+fn forbidden_json() -> Vec<(&'static str, Vec<u8>)> {
+    let nest = |open: &str| format!("{{\"answer\":{{\"x\":{}", open.repeat(2_000)).into_bytes();
+    let mut all = unasked(Encoding::Json);
+    all.extend([
+        ("nothing", Vec::new()),
+        ("text", b"hello".to_vec()),
+        ("an empty object", b"{}".to_vec()),
+        ("another kind", b"{\"zebra\":{}}".to_vec()),
+        ("deep lists", nest("[")),
+        ("deep objects", nest("{\"x\":")),
+        ("no end", b"{\"answer\":{\"id\":7,\"done\":{}".to_vec()),
+        ("two documents", b"{\"answer\":{\"id\":7,\"done\":{}}}{}".to_vec()),
+        ("a huge number", b"{\"answer\":{\"id\":4294967296,\"done\":{}}}".to_vec()),
+        ("a negative number", b"{\"answer\":{\"id\":-1,\"done\":{}}}".to_vec()),
+        ("half a surrogate", b"{\"answer\":{\"id\":7,\"error\":{\"code\":\"\\ud800\"}}}".to_vec()),
+        ("no UTF-8", b"{\"answer\":{\"id\":7,\"error\":{\"code\":\"\xff\"}}}".to_vec()),
+    ]);
+    all
+}
+
+fn forbidden_proto() -> Vec<(&'static str, Vec<u8>)> {
+    let mut all = unasked(Encoding::Proto);
+    all.extend([
+        ("nothing", Vec::new()),
+        ("text", b"hello".to_vec()),
+        ("field 0", vec![0x1a, 2, 0x00, 0x00]),
+        ("a group", vec![0x1a, 1, 0x0b]),
+        ("an endless number", [&[0x1a, 12, 0x08][..], &[0xff; 11]].concat()),
+        ("a length beyond the end", vec![0x1a, 0x7f, 0x08, 7]),
+        ("a length of 2^63", vec![0x1a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),
+        ("no UTF-8", vec![0x1a, 7, 0x08, 7, 0x12, 3, 0x0a, 1, 0xff]),
+        ("a number for a message", vec![0x18, 7]),
+        ("an empty answer", vec![0x1a, 2, 0x08, 7]),
+    ]);
+    all
+}

@@ -1,0 +1,35 @@
+//! End-to-end tests: the built binary against servers whose behavior is known, on loopback, on
+//! free ports. Each test takes a few seconds at most.
+
+// Starts the binary, bounds its time and memory, and reads what it leaves behind.
+mod rig;
+
+// What a user types and what comes back: exit codes, words, files.
+mod cli;
+
+// An XMPP server that commits faults on purpose.
+mod muc;
+
+// Known truth: a target's own record of its faults against the ledger.
+mod ledger;
+
+// Known truth: a target that stalls, as corrected latency and service time show it.
+mod stall;
+
+// Runs that are ended from outside, kindly or not.
+mod killed;
+
+// Targets that break every rule, each in its own way.
+mod hostile;
+
+// Encrypted targets.
+mod tls;
+
+// A real server, and what it counted itself.
+mod prosody;
+
+// One crowd in one process or in several.
+mod workers;
+
+// The rules of the house, as far as a program can check them.
+mod tidy;
