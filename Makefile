@@ -21,7 +21,7 @@ prosody: cargo needs ## Runs the Prosody experiment (ARGS="--scale 0.2" for a sm
 test: cargo needs ## Installs what the tests need, and runs all of them
 	$(CARGO) test --workspace --locked --no-fail-fast
 
-bench: cargo ## Measures throng itself, beside the machine's floor and its peers
+bench: cargo ## Measures throng itself, beside the machine's floor and its peers, about 25 minutes
 	benches/run
 
 lint: cargo ## Checks format, lints, documentation, and licenses of dependencies
