@@ -182,3 +182,34 @@ fn a_conversation_may_end_anywhere_and_begin_anew() {
         }
     }
 }
+
+/// Without a conversation nothing is said, and everything that was asked is answered for.
+#[test]
+fn nothing_can_be_asked_before_or_after_a_conversation() {
+    for row in rows() {
+        let name = row.protocol.facts().name;
+        let (login, others) = row.deeds.split_first().unwrap();
+        let (_, asked) = others.split_last().unwrap();
+        let check = |rig: &mut Rig<'_>, when: &str| {
+            for &deed in asked {
+                let before = rig.trace.written.len();
+                rig.act(deed);
+                assert_eq!(rig.owed(), [], "{name}: {deed:?} {when}");
+                assert_eq!(rig.trace.written.len(), before, "{name}: {deed:?} {when}");
+            }
+        };
+        check(&mut Rig::new(&row), "before the login");
+        let mut rig = Rig::new(&row);
+        converse(&mut rig, &row);
+        check(&mut rig, "after the good-bye");
+        let mut rig = Rig::new(&row);
+        rig.act(*login);
+        let login_token = rig.owed().to_vec();
+        let before = rig.trace.written.len();
+        for &deed in asked {
+            rig.act(deed);
+            assert_eq!(rig.owed(), login_token, "{name}: {deed:?} before the upgrade");
+        }
+        assert_eq!(rig.trace.written.len(), before, "{name}: said before the upgrade");
+    }
+}

@@ -224,6 +224,8 @@ fn carry_out(
         clock,
     };
     let ending = run.carry_out(&mut scribe).map_err(Failure::unmeasured)?;
+    // Everybody may have been sent away by a death that no probe has seen yet.
+    scribe.look_after_target();
     scribe.ask_target();
     scribe.live.end();
     let Scribe { writer, died, error, .. } = scribe;

@@ -89,8 +89,10 @@ fn an_interrupted_run_sends_everybody_away_and_reports() {
         let run = answer.load();
         let last = run.seconds.last().unwrap();
         assert_eq!((last.gauges.connected, last.gauges.seats), (0, 0), "everybody has left");
-        assert_eq!(summary.ledger.lost, 0, "who is sent away loses nothing");
-        assert!(summary.ledger.owed > 1_000, "{:?}", summary.ledger);
+        // Who is sent away may miss what was acknowledged and still on its way: at most a message
+        // of each to each, and mostly nothing.
+        let ledger = &summary.ledger;
+        assert!(ledger.owed > 5_000 && ledger.lost <= 40 * 40, "{ledger:?}");
         check_what_is_left(&folder, &summary);
     }
 }

@@ -17,9 +17,9 @@ const SHORTER: &[(&str, &str)] = &[
     ("size: 100", "size: 10"),
     ("- wait: 25s", "- wait: 800ms"),
     ("talk: {every: 5s, for: 20s,", "talk: {every: 200ms, for: 800ms,"),
-    ("- wait: 15s", "- wait: 600ms"),
+    ("- wait: 15s", "- wait: 1500ms"),
     ("rest: 15s", "rest: 2s"),
-    ("rest: 80s", "rest: 3s"),
+    ("rest: 80s", "rest: 4s"),
     ("viewers at 10/s", "viewers at 50/s"),
 ];
 

@@ -85,7 +85,7 @@ fn a_crowd_behind_tls_is_measured_like_any_other() {
     let file = folder.write("ca.pem", &certificate).display().to_string();
     for trust in [vec!["--ca", &file], vec!["--insecure"]] {
         let folder = Folder::new("tls-run");
-        let answer = folder.run(&scenario(address), &trust);
+        let answer = folder.run_fit(&scenario(address), &trust);
         let summary = answer.summary();
         assert_eq!(answer.code, Some(0), "{trust:?}: {}", answer.stderr);
         assert_eq!(summary.people.entered, 12);
