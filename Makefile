@@ -19,9 +19,9 @@ prosody: cargo needs ## Runs the Prosody experiment (ARGS="--scale 0.2" for a sm
 	$(CARGO) run --release --locked --package throng -- run scenarios/prosody-cpu.yaml $(ARGS)
 
 test: cargo needs ## Installs what the tests need, and runs all of them
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
-bench: cargo ## Measures throng itself, beside the machine's floor and its peers
+bench: cargo ## Measures throng itself, beside the machine's floor and its peers, about 25 minutes
 	benches/run
 
 lint: cargo ## Checks format, lints, documentation, and licenses of dependencies
