@@ -263,6 +263,7 @@ fn steal(facts: &Facts, findings: &mut Vec<Finding>) {
 
 fn starved_target(facts: &Facts, findings: &mut Vec<Finding>) {
     starved(
+        facts,
         facts.summary.target_usage.as_ref(),
         "the target",
         "Its latencies contain waiting for a processor: give it cores of its own, or put the \
@@ -273,6 +274,7 @@ fn starved_target(facts: &Facts, findings: &mut Vec<Finding>) {
 
 fn starved_generator(facts: &Facts, findings: &mut Vec<Finding>) {
     starved(
+        facts,
         facts.summary.generator_usage.as_ref(),
         "the generator",
         "Latencies contain the generator's own waiting: give it cores of its own.",
@@ -281,6 +283,7 @@ fn starved_generator(facts: &Facts, findings: &mut Vec<Finding>) {
 }
 
 fn starved(
+    facts: &Facts,
     usage: Option<&crate::summary::Usage>,
     who: &str,
     advice: &str,
@@ -288,7 +291,8 @@ fn starved(
 ) {
     let Some(usage) = usage.filter(|usage| usage.cpu_s >= RUN_QUEUE_CPU_S_MIN) else { return };
     let waited = ratio(usage.run_queue_s, usage.run_queue_s + usage.cpu_s);
-    if waited > RUN_QUEUE_STRAINED {
+    let of_run = ratio(usage.run_queue_s, facts.summary.seconds);
+    if waited > RUN_QUEUE_STRAINED && of_run > RUN_QUEUE_OF_RUN_MIN {
         find(
             findings,
             Level::Strained,
@@ -302,6 +306,11 @@ fn starved(
 }
 
 fn network(facts: &Facts, findings: &mut Vec<Finding>) {
+    // A target that throng starts is on loopback, and the counters are the whole machine's: what
+    // others send elsewhere is not part of this result.
+    if !facts.run.manifest.target.processes.is_empty() {
+        return;
+    }
     let Some((first, last, seconds)) = host_ends(facts) else { return };
     let again = last.retransmits.saturating_sub(first.retransmits);
     if ratio(again as f64, seconds) > RETRANSMITS_PER_S_STRAINED {

@@ -40,6 +40,9 @@ pub const STEAL_INVALID: f64 = 0.25;
 /// Time waited for a processor, as a fraction of waiting and running together, above which
 /// processes are starved: a fifth of their delays is not their own.
 pub const RUN_QUEUE_STRAINED: f64 = 0.20;
+/// The same waiting as a fraction of the run: below it, what adds up over a long quiet run is the
+/// moment it takes to wake up, not a lack of processors.
+pub const RUN_QUEUE_OF_RUN_MIN: f64 = 0.02;
 /// CPU seconds below which a process is idle and its waiting says nothing.
 pub const RUN_QUEUE_CPU_S_MIN: f64 = 1.0;
 
