@@ -76,6 +76,10 @@ impl Person {
 
     fn send<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending, request: Request<'_>) {
         let (token, sent) = (pending.token, pending.sent);
+        // Most people have one request under way and are in one room: room for one, not for four.
+        if self.pending.is_empty() {
+            self.pending.reserve_exact(1);
+        }
         self.pending.push(pending);
         desk.gauges.waiting += 1;
         self.session.act(sent, token, request, &mut desk.fx);
@@ -97,6 +101,9 @@ impl Person {
     fn join<N: Net>(&mut self, desk: &mut Desk<N>, mut pending: Pending, room: RoomName<'_>) {
         if let Some(at) = self.stays.iter().position(|stay| stay.room() == room.id) {
             self.end_stay(desk, at);
+        }
+        if self.stays.is_empty() {
+            self.stays.reserve_exact(1);
         }
         self.stays.push(Stay::begin(&desk.setup.board, room.id, desk.is_stamped()));
         desk.setup.board.bump(room.id, desk.setup.source, Cell::JoinsBegun);
