@@ -25,6 +25,12 @@ impl Client {
     pub(crate) const ALL: [Client; 5] =
         [Client::Floor, Client::Throng, Client::Gws, Client::Ws, Client::K6];
 
+    /// The client of that short name.
+    pub(crate) fn named(name: &str) -> Option<Client> {
+        let names = ["floor", "throng", "gws", "ws", "k6"];
+        names.iter().position(|known| *known == name).map(|at| Client::ALL[at])
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Client::Floor => "floor (bare epoll)",

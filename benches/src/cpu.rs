@@ -11,7 +11,7 @@ use std::time::Duration;
 const CONNECTIONS: [usize; 2] = [1_000, 10_000];
 /// Messages in one write.
 const BATCHES: [usize; 2] = [1, 32];
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 const SERVER_CORE: usize = 0;
 const CLIENT_CORE: usize = 1;
 /// CPU time a measurement shall take, nanoseconds.
@@ -47,18 +47,20 @@ struct Cost {
     server: f64,
 }
 
-/// Measures at so many connections, or the usual ones; prints Markdown.
-pub(crate) fn measure(connections: &[usize]) -> io::Result<()> {
+/// Measures these clients at so many connections; all and the usual ones if there are none.
+/// Prints Markdown.
+pub(crate) fn measure(connections: &[usize], clients: &[Client]) -> io::Result<()> {
+    let clients = if clients.is_empty() { &Client::ALL } else { clients };
     let connections = if connections.is_empty() { &CONNECTIONS } else { connections };
     for &people in connections {
-        measure_at(people)?;
+        measure_at(people, clients)?;
     }
     Ok(())
 }
 
-fn measure_at(people: usize) -> io::Result<()> {
+fn measure_at(people: usize, clients: &[Client]) -> io::Result<()> {
     let mut pairs = Vec::new();
-    for client in Client::ALL {
+    for &client in clients {
         match Pair::start(client, people) {
             Ok(pair) => pairs.push(pair),
             Err(error) => eprintln!("{} is left out: {error}", client.name()),

@@ -13,7 +13,8 @@ mod stats;
 
 use std::io;
 
-const USAGE: &str = "usage: benches cpu [CONNECTIONS…] | memory [PEOPLE…] | micro
+const USAGE: &str =
+    "usage: benches cpu [CONNECTIONS…] [floor throng gws ws k6] | memory [PEOPLE…] | micro
        (serve and floor ADDRESS CONNECTIONS are started by cpu itself)";
 
 fn main() -> io::Result<()> {
@@ -27,7 +28,14 @@ fn main() -> io::Result<()> {
             (Some(address), Some(&count)) => floor::receive(address, count),
             _ => Err(io::Error::other(USAGE)),
         },
-        Some("cpu") => cpu::measure(&numbers(1)?),
+        Some("cpu") => {
+            let (clients, connections): (Vec<&String>, Vec<&String>) =
+                words[1..].iter().partition(|word| clients::Client::named(word).is_some());
+            let connections: Result<Vec<usize>, _> =
+                connections.into_iter().map(|word| word.parse()).collect();
+            let clients = clients.into_iter().filter_map(|word| clients::Client::named(word));
+            cpu::measure(&connections.map_err(io::Error::other)?, &clients.collect::<Vec<_>>())
+        }
         Some("memory") => memory::measure(&numbers(1)?),
         Some("micro") => {
             micro::measure();

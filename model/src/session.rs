@@ -295,7 +295,8 @@ impl Effects {
 
     /// Reports every stamp in the raw bytes of a frame as a delivery: the hot path.
     pub fn deliveries(&mut self, frame: &[u8]) {
-        for stamp in stamp::find(frame) {
+        let mut rest = frame;
+        while let Some(stamp) = stamp::next(&mut rest) {
             match stamp.run == self.run {
                 true => self.events.push(Event::Delivery(stamp)),
                 false => self.foreign += 1,
@@ -305,7 +306,8 @@ impl Effects {
 
     /// Reports every stamp in the raw bytes of a frame as an announcement.
     pub fn announcements(&mut self, frame: &[u8]) {
-        for stamp in stamp::find(frame) {
+        let mut rest = frame;
+        while let Some(stamp) = stamp::next(&mut rest) {
             match stamp.run == self.run {
                 true => self.events.push(Event::Announcement(stamp)),
                 false => self.foreign += 1,

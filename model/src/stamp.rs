@@ -102,6 +102,9 @@ impl Stamp {
     }
 
     /// Reads a stamp at the start of `bytes`; `None` unless it is whole and its checksum holds.
+    // Inlined so that its fields stay in registers on their way into an event: copied over the
+    // stack in other widths than they were written in, they would stall the processor.
+    #[inline(always)]
     pub fn decode(bytes: &[u8]) -> Option<Stamp> {
         let text: &[u8; LEN] = bytes.first_chunk()?;
         if &text[..4] != PREFIX {
@@ -137,20 +140,29 @@ impl Stamp {
 
 /// Finds every whole stamp in raw bytes, in order.
 pub fn find(bytes: &[u8]) -> impl Iterator<Item = Stamp> + '_ {
+    let mut rest = bytes;
+    std::iter::from_fn(move || next(&mut rest))
+}
+
+/// The next whole stamp in raw bytes, which shrink to what is behind it.
+// Always inlined, for the reason of `Stamp::decode`.
+#[inline(always)]
+pub(crate) fn next(bytes: &mut &[u8]) -> Option<Stamp> {
     static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PREFIX));
     let finder = &*FINDER;
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while let Some(found) = finder.find(&bytes[at..]) {
-            let start = at + found;
-            if let Some(stamp) = Stamp::decode(&bytes[start..]) {
-                at = start + LEN;
-                return Some(stamp);
-            }
-            at = start + 1;
+    // Too few bytes for a stamp need no search.
+    while bytes.len() >= LEN {
+        let start = finder.find(bytes)?;
+        let (stamp, used) = match Stamp::decode(&bytes[start..]) {
+            Some(stamp) => (Some(stamp), LEN),
+            None => (None, 1),
+        };
+        *bytes = &bytes[start + used..];
+        if stamp.is_some() {
+            return stamp;
         }
-        None
-    })
+    }
+    None
 }
 
 fn put(out: &mut [u8], mut value: u64) {
@@ -175,6 +187,7 @@ fn take<const AT: usize, const N: usize>(text: &[u8; LEN], bad: &mut u8) -> u64 
 /// An 18-bit check of what lies between prefix and check, against text that looks like a stamp by
 /// chance or was cut: a multiplicative hash over eight bytes at a time, with the mixing constant
 /// of SplitMix64.
+#[inline]
 fn checksum(text: &[u8; LEN]) -> u32 {
     const BODY: usize = STARTS[7] - STARTS[0];
     const CUT: usize = BODY.next_multiple_of(8) - BODY;

@@ -369,6 +369,12 @@ impl Assembler {
         Assembler(None)
     }
 
+    /// Whether no message is under way in parts.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Takes a frame; gives back a control frame or a whole message, or `None` while parts are
     /// missing. Whole frames pass through borrowed.
     #[inline]

@@ -55,6 +55,24 @@ impl Socket {
         request.write(&mut fx.out).map_err(|error| upgrade_fault(error.to_string()))
     }
 
+    /// The next piece of what arrived, if it is what it usually is: a whole text or binary
+    /// message in one frame; also says how many bytes it took. `None` leaves everything to
+    /// [`Socket::read`]. What is given back fits into registers: hundreds of messages may come
+    /// with one read.
+    #[inline]
+    pub fn message<'a>(
+        &self,
+        bytes: &'a [u8],
+        bytes_max: usize,
+    ) -> Option<(usize, Opcode, &'a [u8])> {
+        if self.key.is_some() || !self.assembler.is_idle() {
+            return None;
+        }
+        let (frame, used) = frame::decode(bytes, Limits::of(bytes_max)).ok()??;
+        let is_whole = frame.fin && matches!(frame.opcode, Opcode::Text | Opcode::Binary);
+        is_whole.then_some((used, frame.opcode, frame.payload))
+    }
+
     /// Takes the next piece of what arrived; also says how many bytes it took. `offered` is what
     /// was offered to [`Socket::upgrade`]. To be called until it wants more, is closed or broken.
     #[inline]

@@ -310,9 +310,14 @@ impl Session for YardstickSession {
         let mut socket = std::mem::take(&mut self.socket);
         let offered = [self.encoding.subprotocol()];
         let mut at = 0;
+        let bytes_max = self.shared.frame_bytes_max;
         while fx.close.is_none() && at < bytes.len() && !matches!(self.stage, Stage::Idle) {
-            let limit = self.shared.frame_bytes_max;
-            let (used, input) = socket.read(&bytes[at..], &offered, limit, fx);
+            if let Some((used, opcode, payload)) = socket.message(&bytes[at..], bytes_max) {
+                at += used;
+                self.hear(opcode, payload, fx);
+                continue;
+            }
+            let (used, input) = socket.read(&bytes[at..], &offered, bytes_max, fx);
             at += used;
             match input {
                 Input::Message(opcode, payload) => self.hear(opcode, payload, fx),
