@@ -8,7 +8,6 @@ pub(super) struct Stay {
     /// What was owed and received. Tracks alternate between a source's messages and its
     /// announcements if the protocol stamps joins; else there are messages only.
     seat: Seat,
-    presences: u64,
     /// Comings and goings of others that were done when the own join began.
     done_at_begin: u64,
     /// Comings and goings that had begun when the own join was done.
@@ -21,7 +20,6 @@ impl Stay {
     pub(super) fn begin(board: &Board, room: RoomId, is_stamped: bool) -> Stay {
         Stay {
             seat: Seat::joining(room, marks(board, room, is_stamped, SETTLED)),
-            presences: 0,
             done_at_begin: done(board, room),
             begun_at_join: 0,
             done_at_leave: None,
@@ -68,10 +66,6 @@ impl Stay {
             false => stamp.source,
         };
         self.seat.receive(track, stamp.number)
-    }
-
-    pub(super) fn presences(&mut self, count: u32) {
-        self.presences += u64::from(count);
     }
 
     /// Writes what the stay amounts to into `counters`.

@@ -106,11 +106,8 @@ impl Person {
         match event {
             Event::Delivery(stamp) => self.deliver(desk, &stamp, now),
             Event::Announcement(stamp) => self.hear_of(desk, &stamp, now),
-            Event::Presences(room, count) => {
+            Event::Presences(_, count) => {
                 desk.interval.counters.presences += u64::from(count);
-                if let Some(stay) = self.stay(room) {
-                    stay.presences(count);
-                }
             }
             Event::Done(token, outcome) => self.answered(desk, token, outcome, now),
             Event::Asked(measure, count) => {
