@@ -149,11 +149,11 @@ impl Pair {
 
     /// Finds out how many waves fill a window, and what the client uses when nothing happens.
     fn calibrate(&mut self) -> io::Result<()> {
-        for at in 0..BATCHES.len() {
+        for (at, batch) in BATCHES.iter().enumerate() {
             self.waves[at] = WARM_UP;
             self.measure(at)?;
             let cost = self.measure(at)?;
-            let wave_ns = cost.client * (self.people * BATCHES[at]) as f64;
+            let wave_ns = cost.client * (self.people * batch) as f64;
             self.waves[at] =
                 (WINDOW_NS / wave_ns).clamp(*WAVES.start(), *WAVES.end()).ceil() as usize;
         }
