@@ -149,7 +149,7 @@ impl Pair {
 
     /// Finds out how many waves fill a window, and what the client uses when nothing happens.
     fn calibrate(&mut self) -> io::Result<()> {
-        for (at, batch) in BATCHES.into_iter().enumerate() {
+        for (at, batch) in BATCHES.iter().enumerate() {
             self.waves[at] = WARM_UP;
             self.measure(at)?;
             let cost = self.measure(at)?;

@@ -4,6 +4,7 @@
 use crate::clients::{throng, write_scenario};
 use crate::clock::sleep;
 use crate::process::{Memory, Process, children};
+use crate::stats::Spread;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,19 +32,30 @@ const TALK: (u64, u64) = (20, 45);
 const STAY: &str = "1h";
 /// The smallest run: somebody who listens and somebody who talks.
 const BASE: usize = 2;
+/// How often that is measured: what the allocator keeps of it differs by megabytes.
+const BASE_RUNS: usize = 5;
 
 /// Measures for so many people, or the usual numbers; prints Markdown.
 pub(crate) fn measure(people: &[usize]) -> io::Result<()> {
     let people = if people.is_empty() { &PEOPLE } else { people };
-    let base = Looks::take(BASE)?;
-    println!("\n{BASE} people: {:.1} MiB private, what a run needs by itself.", base.mib());
+    let bases = (0..BASE_RUNS).map(|_| Looks::take(BASE, &LOOKS[..1]));
+    let bases = bases.collect::<io::Result<Vec<_>>>()?;
+    let [private, pss] = [|m: &Memory| m.private, |m: &Memory| m.pss]
+        .map(|of| Spread::of(bases.iter().map(|base| of(&base.memories[0]) as f64)));
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    println!(
+        "\n{BASE} people: {:.1} [{:.1}..{:.1}] MiB private, what a run needs by itself.",
+        mib(private.median),
+        mib(private.min),
+        mib(private.max)
+    );
     println!("\nBytes of private memory a person, above those of a run with {BASE}:\n");
     let heads = LOOKS.map(|(at, what)| format!("{what}, {at} s")).join(" | ");
     println!("| people | processes | {heads} | RSS in all | PSS a person at the end |");
     println!("| --- | --- |{}", " --- |".repeat(LOOKS.len() + 2));
     for &count in people {
-        let looks = Looks::take(count)?;
-        println!("{}", looks.row(count, &base));
+        let looks = Looks::take(count, &LOOKS)?;
+        println!("{}", looks.row(count, private.median, pss.median));
     }
     Ok(())
 }
@@ -55,13 +67,13 @@ struct Looks {
 }
 
 impl Looks {
-    fn take(people: usize) -> io::Result<Looks> {
+    fn take(people: usize, at: &[(u64, &str)]) -> io::Result<Looks> {
         let run = Process::start(&throng(&scenario(people)?), None)?;
         sleep(Duration::from_secs((people / ARRIVALS) as u64 + 2));
         let mut memories = Vec::new();
         let mut past = 0;
         let mut processes = 1;
-        for (at, what) in LOOKS {
+        for &(at, what) in at {
             sleep(Duration::from_secs(at - past));
             past = at;
             let mut pids = children(run.pid(), "worker")?;
@@ -75,29 +87,17 @@ impl Looks {
         Ok(Looks { processes, memories })
     }
 
-    fn mib(&self) -> f64 {
-        self.memories.last().map_or(0.0, |memory| memory.private as f64 / f64::from(1 << 20))
-    }
-
-    fn row(&self, people: usize, base: &Looks) -> String {
-        let each = |ours: u64, base: u64| {
-            ((ours as f64 - base as f64) / (people - BASE) as f64).round().to_string()
-        };
-        let cells: Vec<String> = self
-            .memories
-            .iter()
-            .zip(&base.memories)
-            .map(|(ours, base)| each(ours.private, base.private))
-            .collect();
-        let (Some(last), Some(base)) = (self.memories.last(), base.memories.last()) else {
-            return String::new();
-        };
+    fn row(&self, people: usize, private: f64, pss: f64) -> String {
+        let each = |ours: u64, base: f64| ((ours as f64 - base) / (people - BASE) as f64).round();
+        let cells = self.memories.iter().map(|ours| each(ours.private, private).to_string());
+        let cells: Vec<String> = cells.collect();
+        let last = self.memories.last().copied().unwrap_or_default();
         format!(
             "| {people} | {} | {} | {:.1} MiB | {} |",
             self.processes,
             cells.join(" | "),
             last.rss as f64 / f64::from(1 << 20),
-            each(last.pss, base.pss)
+            each(last.pss, pss)
         )
     }
 }
