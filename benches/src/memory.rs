@@ -51,8 +51,10 @@ pub(crate) fn measure(people: &[usize]) -> io::Result<()> {
     );
     println!("\nBytes of private memory a person, above those of a run with {BASE}:\n");
     let heads = LOOKS.map(|(at, what)| format!("{what}, {at} s")).join(" | ");
-    println!("| people | processes | {heads} | RSS in all | PSS a person at the end |");
-    println!("| --- | --- |{}", " --- |".repeat(LOOKS.len() + 2));
+    println!(
+        "| people | processes | {heads} | RSS in all | PSS a person at the end | online | messages owed | lost |"
+    );
+    println!("| --- | --- |{}", " --- |".repeat(LOOKS.len() + 5));
     for &count in people {
         let looks = Looks::take(count, &LOOKS)?;
         println!("{}", looks.row(count, private.median, pss.median));
@@ -64,6 +66,26 @@ pub(crate) fn measure(people: &[usize]) -> io::Result<()> {
 struct Looks {
     processes: usize,
     memories: Vec<Memory>,
+    heard: Heard,
+}
+
+/// What the run says it was: figures of memory are of little use if nobody was there.
+struct Heard {
+    online: u64,
+    owed: u64,
+    lost: u64,
+}
+
+impl Heard {
+    fn read(said: &str) -> io::Result<Heard> {
+        let summary: serde_json::Value = serde_json::from_str(said)?;
+        let number = |part: &str, key: &str| summary[part][key].as_u64().unwrap_or(0);
+        Ok(Heard {
+            online: number("people", "online_max"),
+            owed: number("ledger", "owed"),
+            lost: number("ledger", "lost") + number("ledger", "announcements_lost"),
+        })
+    }
 }
 
 impl Looks {
@@ -83,8 +105,8 @@ impl Looks {
             eprintln!("{people} people, {what}, {at} s: {memory:?}");
             memories.push(memory);
         }
-        end(run)?;
-        Ok(Looks { processes, memories })
+        let said = end(run)?;
+        Ok(Looks { processes, memories, heard: Heard::read(&said)? })
     }
 
     fn row(&self, people: usize, private: f64, pss: f64) -> String {
@@ -93,22 +115,27 @@ impl Looks {
         let cells: Vec<String> = cells.collect();
         let last = self.memories.last().copied().unwrap_or_default();
         format!(
-            "| {people} | {} | {} | {:.1} MiB | {} |",
+            "| {people} | {} | {} | {:.1} MiB | {} | {} | {} | {} |",
             self.processes,
             cells.join(" | "),
             last.rss as f64 / f64::from(1 << 20),
-            each(last.pss, pss)
+            each(last.pss, pss),
+            self.heard.online,
+            self.heard.owed,
+            self.heard.lost
         )
     }
 }
 
-/// Ends a run as a user would, so that it stops its yardsticks.
-fn end(mut run: Process) -> io::Result<()> {
+/// Ends a run as a user would, so that it stops its yardsticks and tells what was.
+fn end(mut run: Process) -> io::Result<String> {
     run.interrupt();
-    run.hear_all().map(|_| ())
+    run.hear_all()
 }
 
-/// People of rooms of [`ROOM`], and one in each who talks for a while.
+/// People of rooms of [`ROOM`], and one in each who talks for a while. The talkers come first: rooms
+/// are dealt out by a person's place in the crowd and yardsticks by the place in the run, and both
+/// have to agree, or people talk into another yardstick's room of the same name.
 fn scenario(people: usize) -> io::Result<PathBuf> {
     let yardsticks = if people > PEOPLE_PER_YARDSTICK { YARDSTICKS } else { 1 };
     let rooms = people.div_ceil(ROOM).next_multiple_of(yardsticks);
@@ -127,10 +154,10 @@ fn scenario(people: usize) -> io::Result<PathBuf> {
          \x20     - talk: {{every: 1s, for: {talk_s}s, bytes: 100}}\n\
          \x20     - wait: {STAY}\n\
          timeline:\n\
-         \x20 - run: listeners at {ARRIVALS}/s\n\
-         \x20 - run: talkers at once\n",
+         \x20 - run: talkers at once\n\
+         \x20 - run: listeners at {ARRIVALS}/s\n",
         listeners = people - rooms,
-        before = TALK.0,
+        before = TALK.0 + (people / ARRIVALS) as u64,
         talk_s = TALK.1 - TALK.0,
     );
     write_scenario(&format!("online-{people}"), &text)
