@@ -39,7 +39,8 @@ pub trait Net {
     /// Now, on the run's time line.
     fn now(&self) -> Tick;
 
-    /// Begins to open a connection. `spread` deals people out to source addresses and endpoints.
+    /// Begins to open a connection. `spread`, the place in the crowd as with rooms, deals people out
+    /// to endpoints and source addresses: who shares a room then shares its server.
     fn dial(&mut self, slot: Slot, spread: u32) -> Result<(), Fault>;
 
     /// Reads into `buffer`.

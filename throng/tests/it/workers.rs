@@ -90,6 +90,28 @@ fn losses_are_exact_across_processes() {
     assert_eq!(ledger.unexpected, 0);
 }
 
+/// Two crowds meet in the rooms of three servers that do not know each other; the second crowd's
+/// place in the run is not its place in the rooms.
+#[test]
+fn crowds_that_share_a_room_share_its_server() {
+    let folder = Folder::new("servers");
+    let scenario = "target: 'yardstick?processes=3'
+rooms: {count: 6, name: 'room-{n}'}
+crowds:
+  listeners: {size: 13, journey: [login, join, {repeat: forever, every: 1s, do: ping}]}
+  talkers:
+    size: 6
+    journey: [login, join, {talk: {every: 50ms, times: 4}}, {wait: 2100ms}, leave]
+timeline:
+  - {run: listeners at once, until: in}
+  - {run: talkers at once, until: in}
+";
+    let ledger = folder.run(scenario, &[]).summary().ledger;
+    let (people_in_rooms, own) = (13 + 6, 4);
+    assert_eq!((ledger.owed, ledger.lost), (people_in_rooms * own, 0));
+    assert_eq!(ledger.received, ledger.owed);
+}
+
 #[test]
 fn a_lost_worker_makes_the_run_invalid() {
     let server = yardstick("");

@@ -99,7 +99,7 @@ impl Person {
         desk.interval.counters.arrivals += 1;
         self.link = Link::Dialed;
         self.link_deadline = (deadline, FaultClass::ConnectTimeout);
-        desk.net.dial(self.slot, self.id)
+        desk.net.dial(self.slot, self.index)
     }
 
     fn happen<N: Net>(&mut self, desk: &mut Desk<N>, event: Event, now: Tick) {
