@@ -133,8 +133,8 @@ fn end(mut run: Process) -> io::Result<String> {
     run.hear_all()
 }
 
-/// People of rooms of [`ROOM`], and one in each who talks for a while. Rooms and yardsticks are both
-/// dealt out by a person's place in the crowd: a room is on one yardstick.
+/// People of rooms of [`ROOM`], and one in each who talks for a while. Rooms and yardsticks are
+/// both dealt out by a person's place in the crowd: a room is on one yardstick.
 fn scenario(people: usize) -> io::Result<PathBuf> {
     let yardsticks = if people > PEOPLE_PER_YARDSTICK { YARDSTICKS } else { 1 };
     let rooms = people.div_ceil(ROOM).next_multiple_of(yardsticks);

@@ -39,8 +39,8 @@ pub trait Net {
     /// Now, on the run's time line.
     fn now(&self) -> Tick;
 
-    /// Begins to open a connection. `spread`, the place in the crowd as with rooms, deals people out
-    /// to endpoints and source addresses: who shares a room then shares its server.
+    /// Begins to open a connection. `spread` deals people out to endpoints and source addresses: it
+    /// is the place in the crowd, as with rooms, so that who shares a room shares its server.
     fn dial(&mut self, slot: Slot, spread: u32) -> Result<(), Fault>;
 
     /// Reads into `buffer`.
