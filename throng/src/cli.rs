@@ -94,6 +94,13 @@ pub(crate) struct RunArgs {
     /// Prints the summary as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// How runs are carried out, whatever is run.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
     /// Shows no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -7,6 +7,7 @@ mod host;
 mod load;
 mod progress;
 mod site;
+mod trial;
 
 use clap::Parser;
 use cli::{Cli, Command};
