@@ -4,6 +4,7 @@ pub mod analysis;
 mod error;
 mod report;
 pub mod run;
+pub mod stats;
 pub mod summary;
 
 pub use analysis::{Analysis, exit_code};
