@@ -12,8 +12,8 @@ use engine::net::real::Route;
 use engine::target::{Running, launch};
 use engine::{Job, Progress, Run, Sink, Trust, Watched};
 use model::{Interval, Options, ProbeSample, Record, What};
-use results::run::{Generator, Manifest, Status, TargetFacts, iso_utc};
-use results::{Analysis, Error, RunWriter};
+use results::run::{CRIPPLED, Generator, INTERRUPTED, Manifest, Status, TargetFacts, iso_utc};
+use results::{Error, RunWriter};
 use sha2::{Digest, Sha256};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::net::SocketAddr;
@@ -55,12 +55,13 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Runs a scenario and writes it down in `dir`.
+/// Runs a scenario and writes it down in `dir`. Gives back why it was aborted; empty if it came to
+/// its end.
 pub(crate) fn carry_out(
     loaded: &Loaded,
     dir: &Path,
     setting: &Setting<'_>,
-) -> Result<Analysis, Failure> {
+) -> Result<String, Failure> {
     refuse_unfit(loaded)?;
     let mut target = Target::ready(loaded, setting)?;
     let run = prepare(loaded, setting, &target)?;
@@ -97,8 +98,8 @@ impl Target {
             Site::Own { spec, knobs } => {
                 // Mistakes in options are told before anything is started.
                 site::options(given, &loaded.site, loaded.protocol, &Options::new())?;
-                let running =
-                    launch(spec, knobs, &setting.exe, &Clock::start()).map_err(Failure::unmeasured)?;
+                let running = launch(spec, knobs, &setting.exe, &Clock::start())
+                    .map_err(Failure::unmeasured)?;
                 let options =
                     site::options(given, &loaded.site, loaded.protocol, &running.options)?;
                 let (url, endpoints) = (running.url.clone(), running.endpoints.clone());
@@ -209,7 +210,7 @@ fn watch_over(
     writer: RunWriter,
     target: &mut Target,
     setting: &Setting<'_>,
-) -> Result<Analysis, Failure> {
+) -> Result<String, Failure> {
     let (clock, stop) = (run.clock, run.stop.clone());
     let mut scribe = Scribe {
         writer,
@@ -233,12 +234,11 @@ fn watch_over(
     let (status, reason) = match (died, ending) {
         (Some(words), _) => (Status::Aborted, words),
         (None, engine::Ending::Finished) => (Status::Finished, String::new()),
-        (None, engine::Ending::Interrupted) => (Status::Aborted, "interrupted by a signal".into()),
-        (None, engine::Ending::Crippled) => {
-            (Status::Aborted, "a part of the generator was lost".into())
-        }
+        (None, engine::Ending::Interrupted) => (Status::Aborted, INTERRUPTED.into()),
+        (None, engine::Ending::Crippled) => (Status::Aborted, CRIPPLED.into()),
     };
-    writer.finish(status, &reason, clock.now()).map_err(unwritten)
+    writer.finish(status, &reason, clock.now()).map_err(unwritten)?;
+    Ok(reason)
 }
 
 /// Writes a run down, and watches over its target.

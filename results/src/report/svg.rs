@@ -103,7 +103,7 @@ impl Scale {
 }
 
 /// The next of 1, 2, 2.5, 5, 10 times a power of ten.
-fn nice(value: f64) -> f64 {
+pub(crate) fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
     let step = steps.into_iter().find(|step| step * power >= value * 0.999);
