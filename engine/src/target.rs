@@ -3,5 +3,5 @@
 mod launch;
 mod spec;
 
-pub use launch::{Running, check_needs, launch};
+pub use launch::{Running, check_needs, launch, wait_for};
 pub use spec::{Knob, Need, Spec};

@@ -8,6 +8,7 @@ pub mod experiment;
 mod report;
 pub mod run;
 pub mod stats;
+pub mod suite;
 pub mod summary;
 
 pub use analysis::{Analysis, exit_code};

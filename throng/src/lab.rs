@@ -42,7 +42,8 @@ impl<'a> Lab<'a> {
             started: iso_utc(clock::unix_seconds() * 1_000),
             ..Told::default()
         };
-        let experiment = Experiment::open(&dir, told, &loaded.text).map_err(unwritten)?;
+        let experiment = Experiment::open(&dir, told, &loaded.text)
+            .map_err(|error| Failure::usage(error.to_string()))?;
         Ok(Lab { scenario, setting: Setting::new(&args.engine)?, experiment })
     }
 
@@ -79,8 +80,7 @@ impl<'a> Lab<'a> {
         answer: &impl Serialize,
         drawn: &Drawn,
     ) -> Result<(), Failure> {
-        self.experiment.answer(answer).map_err(unwritten)?;
-        self.experiment.draw(drawn).map_err(unwritten)
+        self.experiment.conclude(answer, drawn).map_err(unwritten)
     }
 
     fn say(&self, words: &str) {

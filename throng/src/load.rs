@@ -67,7 +67,8 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     Ok(Loaded { text, plan, site, protocol, folder })
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+/// The text of a scenario or a suite.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let at = path.display();
     let unreadable = |error| Failure::usage(format!("cannot read the scenario {at}: {error}"));
     let size = std::fs::metadata(path).map_err(unreadable)?.len();

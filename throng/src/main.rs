@@ -8,6 +8,7 @@ mod lab;
 mod load;
 mod progress;
 mod site;
+mod suite;
 mod trial;
 
 use clap::Parser;

@@ -49,6 +49,11 @@ impl<'a> Setting<'a> {
         Ok(Setting { engine, interrupted, exe })
     }
 
+    /// This program.
+    pub(crate) fn exe(&self) -> &Path {
+        &self.exe
+    }
+
     /// Whether a signal has come.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)

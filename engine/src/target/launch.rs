@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// How often a starting or stopping target is looked at.
@@ -151,12 +151,31 @@ impl Running {
     }
 }
 
+fn signal(child: &Child, signal: libc::c_int) {
+    // SAFETY: a signal to a child that has not been waited for: the number is still its.
+    unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+}
+
+/// Waits for a child's end. As soon as `is_enough` it is asked to end by itself.
+pub fn wait_for(child: &mut Child, is_enough: impl Fn() -> bool) -> io::Result<ExitStatus> {
+    let mut is_asked = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if is_enough() && !is_asked {
+            signal(child, libc::SIGTERM);
+            is_asked = true;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
 impl Drop for Running {
     /// Stops all instances, kindly first, and clears up.
     fn drop(&mut self) {
         for instance in &self.instances {
-            // SAFETY: a signal to a child that has not been waited for: the number is still its.
-            unsafe { libc::kill(instance.child.id() as libc::pid_t, self.stop_signal) };
+            signal(&instance.child, self.stop_signal);
         }
         let clock = Clock::start();
         for instance in &mut self.instances {

@@ -60,7 +60,7 @@ pub(super) fn read(reader: &mut Reader<'_>, root: &Fields<'_>, at: Place) -> Opt
             reader.wrong(at.place, "a URL does not tell the protocol spoken there", help);
             return None;
         }
-    } else if !is_name(&target.name) {
+    } else if !is_name(target.name.split_once('@').map_or(&target.name, |(name, _)| name)) {
         let reason = format!("`{}` is neither the name of a target nor a URL", target.name);
         reader.wrong(
             at.place,

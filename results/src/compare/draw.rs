@@ -187,7 +187,10 @@ fn wide(comparison: &Comparison) -> Table {
         |n: Option<f64>, digits: usize| n.map_or("–".into(), |n| format!("{n:.digits$}"));
     for row in &comparison.rows {
         let half = |bounds: Option<Bounds>, mean: f64| match bounds.filter(Bounds::is_finite) {
-            Some(b) if mean != 0.0 => format!("{:.1} %", (b.high - b.low) / 2.0 / mean * 100.0),
+            Some(b) if mean != 0.0 => match (b.high - b.low) / 2.0 / mean.abs() * 100.0 {
+                half if half < 999.5 => format!("{half:.1} %"),
+                _ => "> 999 %".to_owned(),
+            },
             _ => "–".to_owned(),
         };
         table.row(
@@ -202,7 +205,12 @@ fn wide(comparison: &Comparison) -> Table {
                 range(row.bounds),
                 number(row.p, 4),
                 number(row.q, 4),
-                number(row.effect, 1),
+                match row.effect {
+                    Some(g) if g.abs() > 99.0 => {
+                        format!("{}99", if g < 0.0 { "< −" } else { "> " })
+                    }
+                    effect => number(effect, 1),
+                },
                 word(row),
             ],
         );

@@ -60,7 +60,7 @@ fn figure(name: impl Into<String>, unit: Unit, value: f64) -> Figure {
 /// deliveries in each second that had any (docs/statistics.md). Zero if no steady state was found,
 /// or nothing was delivered.
 pub fn warm_up_s(run: &Run) -> f64 {
-    let delivery = |second: &&Second| second.measures.get(&Measure::Delivery).is_some();
+    let delivery = |second: &&Second| second.measures.contains_key(&Measure::Delivery);
     let seconds: Vec<&Second> = run.seconds.iter().filter(delivery).collect();
     let mean = |second: &&Second| second.measures[&Measure::Delivery].latency.mean_ns();
     let means: Vec<f64> = seconds.iter().map(mean).collect();

@@ -6,7 +6,7 @@ mod record;
 
 pub use crate::report::page::Drawn;
 pub use figure::{Better, Figure, Unit, figures, phase_figures, warm_up_s};
-pub use record::{Experiment, TRIALS, Told, stored, write_report};
+pub use record::{Experiment, TRIALS, Told, stored, told, write_report};
 
 use crate::run::{CRIPPLED, INTERRUPTED, Status};
 use crate::summary::{Level, Summary};

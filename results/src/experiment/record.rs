@@ -38,7 +38,11 @@ pub struct Told {
     pub started: String,
     /// The trials, in order: folder in `trials/` and what was tried.
     pub trials: Vec<(String, Arm)>,
-    /// The answer; null while there is none.
+    /// The answer in a word or two; empty while there is none.
+    pub verdict: String,
+    /// The answer in a sentence.
+    pub sentence: String,
+    /// The answer in full; null while there is none.
     pub answer: serde_json::Value,
 }
 
@@ -110,16 +114,13 @@ impl Experiment {
         Ok(dir)
     }
 
-    /// Writes the answer down.
-    pub fn answer(&mut self, answer: &impl Serialize) -> Result<(), Error> {
+    /// Writes down the answer and the report.
+    pub fn conclude(&mut self, answer: &impl Serialize, drawn: &Drawn) -> Result<(), Error> {
         let path = self.dir.join(FILE);
         self.told.answer =
             serde_json::to_value(answer).map_err(|error| Error::corrupt(&path, 0, error))?;
-        self.write()
-    }
-
-    /// Writes the report's files.
-    pub fn draw(&self, drawn: &Drawn) -> Result<(), Error> {
+        (self.told.verdict, self.told.sentence) = (drawn.verdict(), drawn.sentence());
+        self.write()?;
         write_report(&self.dir, drawn)
     }
 
@@ -144,6 +145,12 @@ pub fn write_report(dir: &Path, drawn: &Drawn) -> Result<(), Error> {
 pub fn stored(dir: &Path) -> Result<Trial, Error> {
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
     trial(dir, Arm::named(&name))
+}
+
+/// What the experiment in a folder tells about itself; `None` if there is none.
+pub fn told(dir: &Path) -> Result<Option<Told>, Error> {
+    let path = dir.join(FILE);
+    path.exists().then(|| read(&path)).transpose()
 }
 
 /// Reads `experiment.json`.

@@ -10,7 +10,7 @@ pub(crate) mod table;
 mod text;
 pub(crate) mod thin;
 pub(crate) mod whiskers;
-mod words;
+pub(crate) mod words;
 
 use crate::analysis::Analysis;
 use crate::error::Error;

@@ -96,6 +96,16 @@ pub struct Drawn {
 }
 
 impl Drawn {
+    /// The answer in a word or two.
+    pub fn verdict(&self) -> String {
+        self.page.verdict.clone()
+    }
+
+    /// The answer in a sentence.
+    pub fn sentence(&self) -> String {
+        self.page.sentence.clone()
+    }
+
     /// The report for a terminal; `dir` is where its files are, if they were written.
     pub fn text(&self, dir: Option<&Path>) -> String {
         self.page.text(dir.map(|dir| dir.join(crate::run::REPORT_HTML)).as_deref())

@@ -24,6 +24,8 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
     /// Whether it belongs to the row above it.
     pub(crate) minor: bool,
+    /// Where its first cell leads; empty if nowhere.
+    pub(crate) link: String,
 }
 
 impl Table {
@@ -36,7 +38,7 @@ impl Table {
     pub(crate) fn row(&mut self, minor: bool, cells: impl IntoIterator<Item = String>) {
         let cells: Vec<String> = cells.into_iter().map(|cell| plain(&cell)).collect();
         debug_assert_eq!(cells.len(), self.head.len());
-        self.rows.push(Row { cells, minor });
+        self.rows.push(Row { cells, minor, link: String::new() });
     }
 }
 

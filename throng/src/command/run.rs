@@ -2,13 +2,18 @@
 
 use crate::cli::RunArgs;
 use crate::failure::{Ending, Failure};
-use crate::load::load;
+use crate::load::{load, read};
+use crate::suite;
 use crate::trial::{self, Setting};
 use results::Analysis;
 use std::path::Path;
 
 /// Runs a scenario and reports.
 pub(crate) fn run(args: &RunArgs) -> Ending {
+    let text = read(&args.scenario.scenario)?;
+    if suite::is_suite(&text) {
+        return suite::run(args, &text);
+    }
     let loaded = load(&args.scenario)?;
     let dir = args.out.clone().unwrap_or_else(|| trial::default_dir(&loaded.plan.name));
     trial::carry_out(&loaded, &dir, &Setting::new(&args.engine)?)?;

@@ -7,6 +7,9 @@ mod rig;
 // What a user types and what comes back: exit codes, words, files.
 mod cli;
 
+// Several runs that answer one question: compare, ablate, suites.
+mod experiments;
+
 // An XMPP server that commits faults on purpose.
 mod muc;
 
