@@ -2,8 +2,8 @@
 
 use crate::folder::Folder;
 use model::{
-    Edge, FaultClass, HostSample, Interval, Limits, Measure, Plan, ProbeSample, ProcessSample,
-    Record, Rng, TargetRef, Tick, What,
+    Edge, FaultClass, HostSample, Interval, Limits, Measure, Plan, ProbeSample, Probes,
+    ProcessSample, Record, Rng, TargetRef, Tick, What,
 };
 use results::run::{self, Buckets, Manifest};
 use results::{Error, Run, RunWriter, Status};
@@ -27,6 +27,7 @@ pub(crate) fn plan() -> Plan {
         phases: Vec::new(),
         limits: Limits::default(),
         thresholds: Vec::new(),
+        probes: Probes::default(),
     }
 }
 
