@@ -207,10 +207,12 @@ mod tests {
     fn labels_survive_a_round_trip() {
         let labels = vec![("a".into(), "q\"u\\o\nte, }".into()), ("b".into(), String::new())];
         let series = Series { labels, ..Series::default() };
-        let text = series.labels_text() + "}";
+        let text = series.labels_text();
         assert!(!text.contains('\n'));
-        let (read, rest) = exposition::labels(&text, false).expect("ours");
-        let read: Labels = read.into_iter().map(|(name, _, value)| (name, value)).collect();
-        assert_eq!((read, rest), (series.labels, ""));
+        assert_eq!(exposition::read_labels(&text), Some(series.labels));
+        assert_eq!(exposition::read_labels(""), Some(Vec::new()));
+        for bad in ["a", "a=b", "a=\"b", "a=\"b\"}", "}"] {
+            assert_eq!(exposition::read_labels(bad), None, "{bad}");
+        }
     }
 }

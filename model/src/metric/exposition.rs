@@ -80,6 +80,13 @@ fn sample(line: &str) -> Option<(&str, Labels, f64)> {
     (time && words.next().is_none()).then_some((name, labels, value))
 }
 
+/// Reads what [`super::Series::labels_text`] writes; `None` if it is nothing of the kind.
+pub fn read_labels(text: &str) -> Option<Labels> {
+    let text = format!("{text}}}");
+    let (found, rest) = labels(&text, false)?;
+    rest.is_empty().then(|| found.into_iter().map(|(name, _, value)| (name, value)).collect())
+}
+
 /// Labels up to the closing brace, and what comes behind it; `differ` allows `!=`. Each is a name,
 /// whether it is to be equal, and a value.
 pub(super) fn labels(text: &str, differ: bool) -> Option<(Vec<(String, bool, String)>, &str)> {
