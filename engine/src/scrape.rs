@@ -163,12 +163,13 @@ impl Reader {
         }
         self.tally.readings += 1;
         self.tally.failed += u64::from(failed.is_some());
-        let up = Series {
-            source: self.source.authority.clone(),
-            name: UP.into(),
-            kind: MetricKind::Gauge,
-            ..Series::default()
+        // Several Prometheus servers share a source: a label tells them apart.
+        let labels = match &self.source.asked {
+            Asked::Metrics(_) => Vec::new(),
+            Asked::Queries(_) => vec![("server".into(), self.source.authority.clone())],
         };
+        let (source, name) = (self.source.name.clone(), UP.into());
+        let up = Series { source, name, labels, kind: MetricKind::Gauge };
         samples.extend(self.sample(at, up, if failed.is_none() { 1.0 } else { 0.0 }));
         if let Some(why) = failed {
             self.tell(&why);

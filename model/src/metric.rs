@@ -21,6 +21,9 @@ pub const UP: &str = "up";
 /// Labels in the order of their names.
 pub type Labels = Vec<(String, String)>;
 
+/// Conditions on labels: name, whether equal (or else different), value.
+pub type Conditions = Vec<(String, bool, String)>;
+
 /// What the values of a series mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MetricKind {
@@ -94,8 +97,8 @@ pub struct MetricSample {
 pub struct Selector {
     /// The metric.
     pub name: String,
-    /// What its labels must be: name, whether equal (or else different), value.
-    pub labels: Vec<(String, bool, String)>,
+    /// What its labels must be.
+    pub labels: Conditions,
 }
 
 impl Selector {

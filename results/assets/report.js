@@ -106,7 +106,7 @@
       const format = UNITS[axis.unit];
       scales[scaleName(i)] = axis.log
         ? { distr: 3, range: (u, min, max) => min == null ? [1, 10] : [10 ** Math.floor(Math.log10(Math.max(min, .001))), 10 ** Math.ceil(Math.log10(Math.max(max, .002)))] }
-        : { range: (u, min, max) => [0, max > 0 ? max * 1.06 : 1] };
+        : { range: (u, min, max) => [Math.min(min * 1.06, 0), max > 0 ? max * 1.06 : min < 0 ? 0 : 1] };
       axes.push({
         scale: scaleName(i), side: i ? 1 : 3, stroke: soft, font: "12px system-ui, sans-serif",
         grid: { show: i === 0, stroke: grid, width: 1 }, ticks: { show: false }, size: AXIS,

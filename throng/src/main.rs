@@ -5,6 +5,7 @@ mod command;
 mod failure;
 mod host;
 mod load;
+mod metrics;
 mod progress;
 mod site;
 

@@ -1,7 +1,7 @@
 //! The text in which servers publish their metrics (Prometheus text format 0.0.4, and as much of
 //! OpenMetrics as differs). Takes anything: a line that is no sample is counted, never an error.
 
-use super::{LABEL_BYTES_MAX, LABELS_MAX, Labels, MetricKind, NAME_BYTES_MAX};
+use super::{Conditions, LABEL_BYTES_MAX, LABELS_MAX, Labels, MetricKind, NAME_BYTES_MAX};
 
 /// A sample in a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +89,7 @@ pub fn read_labels(text: &str) -> Option<Labels> {
 
 /// Labels up to the closing brace, and what comes behind it; `differ` allows `!=`. Each is a name,
 /// whether it is to be equal, and a value.
-pub(super) fn labels(text: &str, differ: bool) -> Option<(Vec<(String, bool, String)>, &str)> {
+pub(super) fn labels(text: &str, differ: bool) -> Option<(Conditions, &str)> {
     let mut labels = Vec::new();
     let mut rest = text.trim_start();
     loop {
@@ -208,7 +208,7 @@ mod tests {
             let mut text = TEXT.to_owned();
             for _ in 0..=rng.below(8) {
                 let at = rng.below(text.len() as u64 + 1) as usize;
-                let at = text.floor_char_boundary(at);
+                let at = (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
                 match rng.below(3) {
                     0 => text.truncate(at),
                     1 => drop(text.drain(..at)),

@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use super::tree::{Node, Value};
 use super::{near, unit};
-use crate::metric::NAME_BYTES_MAX;
+use crate::metric::{NAME_BYTES_MAX, UP};
 use crate::{Endpoint, MetricsAt, Probes, PromQl, Prometheus, Quantity, Selector, Threshold};
 use std::collections::BTreeMap;
 
@@ -177,9 +177,10 @@ fn queries(reader: &mut Reader<'_>, node: &Node) -> Option<BTreeMap<String, Stri
     for (key, value) in pairs {
         let name = reader.text(key, "the name of a query")?;
         let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_fine) {
+        let is_long = name.is_empty() || name.len() > NAME_BYTES_MAX;
+        if is_long || name == UP || !name.chars().all(is_fine) {
             let reason = format!("`{}` cannot be the name of a query", unit::short(name));
-            reader.wrong(key.place, reason, "use letters, digits, `-` and `_`");
+            reader.wrong(key.place, reason, "use letters, digits, `-` and `_`; `up` is taken");
             return None;
         }
         let text = reader.text(value, &format!("the query `{name}`"))?;

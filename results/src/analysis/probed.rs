@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// A stretch of the run, seconds since its epoch.
 pub type SpanS = (f64, f64);
 
+/// The processes of a role.
+type Pick = fn(&ProbeSample) -> &Vec<ProcessSample>;
+
 /// A figure of all processes of a role together; `None` if they were not watched then.
 pub(super) fn process(
     (role, figure): (Role, Figure),
@@ -19,26 +22,20 @@ pub(super) fn process(
     probes: &[ProbeSample],
     span: SpanS,
 ) -> Option<f64> {
-    let of = |sample: &ProbeSample| match role {
-        Role::Target => sample.target.clone(),
-        Role::Generator => sample.generator.clone(),
+    let of: Pick = match role {
+        Role::Target => |sample| &sample.target,
+        Role::Generator => |sample| &sample.generator,
     };
     let most = |of_one: fn(&ProcessSample) -> u64| {
-        let sums = sums(probes, span, &of, of_one);
+        let sums = sums(probes, span, of, of_one);
         sums.iter().copied().max().map(|most| most as f64)
     };
     let mean = |of_one: fn(&ProcessSample) -> u64| {
-        let sums = sums(probes, span, &of, of_one);
+        let sums = sums(probes, span, of, of_one);
         let sum: f64 = sums.iter().map(|&sum| sum as f64).sum();
         (!sums.is_empty()).then(|| sum / sums.len() as f64)
     };
-    let used = || {
-        let processes = Processes::of(around(probes, span), |sample| match role {
-            Role::Target => &sample.target,
-            Role::Generator => &sample.generator,
-        });
-        processes.used(span.0, span.1)
-    };
+    let used = || Processes::of(around(probes, span), of).used(span.0, span.1);
     match figure {
         Figure::CpuMean => used().map(|used| used.cpu_mean_percent / 100.0),
         Figure::CpuMax => used().map(|used| used.cpu_max_percent / 100.0),
@@ -62,7 +59,7 @@ pub(super) fn process(
 fn sums(
     probes: &[ProbeSample],
     (from_s, to_s): SpanS,
-    of: &dyn Fn(&ProbeSample) -> Vec<ProcessSample>,
+    of: Pick,
     of_one: fn(&ProcessSample) -> u64,
 ) -> Vec<u64> {
     let within = |sample: &&ProbeSample| (from_s..=to_s).contains(&sample.at.secs_f64());

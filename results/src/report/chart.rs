@@ -166,7 +166,8 @@ pub(crate) fn charts(run: &Run, analysis: &Analysis) -> Vec<Chart> {
         lag(&bins),
         errors(&bins),
     ];
-    all.into_iter().filter(|chart| !chart.is_empty()).collect()
+    let metrics = super::metrics::charts(&run.metrics, analysis.summary.seconds);
+    all.into_iter().chain(metrics).filter(|chart| !chart.is_empty()).collect()
 }
 
 fn people(bins: &Bins) -> Chart {

@@ -3,6 +3,7 @@
 mod chart;
 mod escape;
 mod format;
+mod metrics;
 mod provenance;
 mod svg;
 mod table;
@@ -25,6 +26,9 @@ pub use text::summary_text;
 
 /// Measures whose latency gets a chart in the Markdown report, if they occurred; the page has all.
 const LATENCY_CHARTS: [&str; 3] = ["delivery", "join", "say"];
+
+/// How the ids of the charts of metrics begin.
+const METRIC_ID: &str = "metric-";
 
 const PAGE: &str = include_str!("../../assets/report.html.j2");
 const MARKDOWN: &str = include_str!("../../assets/report.md.j2");
@@ -149,6 +153,7 @@ impl<'a> Drawing<'a> {
             "marks": summary.marks.iter().map(|mark| format!("{} {}", mark.name, format::at(mark.at_s))).collect::<Vec<_>>(),
             "ledger": table::ledger(summary),
             "errors": table::errors(summary),
+            "metrics": self.charts.iter().filter(|c| c.id.starts_with(METRIC_ID)).map(|c| &c.id).collect::<Vec<_>>(),
             "provenance": self.provenance,
             "charts": charts,
             "style": STYLE,

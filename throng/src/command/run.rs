@@ -5,13 +5,14 @@ use crate::command::check;
 use crate::failure::{Ending, Failure};
 use crate::host;
 use crate::load::{Loaded, load};
+use crate::metrics;
 use crate::progress::Live;
 use crate::site::{self, Site};
 use engine::clock::{self, Clock};
 use engine::net::real::Route;
 use engine::target::{Running, launch};
-use engine::{Job, Progress, Run, Sink, Trust, Watched};
-use model::{Interval, Options, ProbeSample, Record, What};
+use engine::{Job, MetricSource, Progress, Run, Sink, Trust, Watched};
+use model::{Interval, MetricSample, Options, ProbeSample, Record, What};
 use results::run::{Generator, Manifest, Status, TargetFacts, iso_utc};
 use results::{Analysis, Error, RunWriter};
 use sha2::{Digest, Sha256};
@@ -36,9 +37,11 @@ pub(crate) fn run(args: &RunArgs) -> Ending {
     }
     let exe = std::env::current_exe()
         .map_err(|error| Failure::unmeasured(format!("cannot find this program: {error}")))?;
+    let mut sources = metrics::elsewhere(&loaded.plan, &loaded.site, &args.i_am_allowed_to_load)?;
     let mut target = Target::ready(&loaded, args, &exe)?;
+    sources.extend(metrics::of_target(&loaded.plan, target.running.as_ref())?);
     let dir = args.out.clone().unwrap_or_else(|| default_dir(&loaded.plan.name));
-    let run = prepare(&loaded, args, &target, exe, stop.clone())?;
+    let run = prepare(&loaded, args, &target, sources, exe, stop.clone())?;
     let manifest = manifest(&loaded, &target, &run, args);
     let writer =
         RunWriter::create(&dir, manifest, &loaded.text, &loaded.plan).map_err(unwritten)?;
@@ -115,6 +118,7 @@ fn prepare(
     loaded: &Loaded,
     args: &RunArgs,
     target: &Target,
+    metrics: Vec<MetricSource>,
     exe: PathBuf,
     stop: Arc<AtomicBool>,
 ) -> Result<Run, Failure> {
@@ -150,6 +154,7 @@ fn prepare(
         exe,
         protocols: protocols::protocol,
         watched,
+        metrics,
         stop,
     })
 }
@@ -299,6 +304,11 @@ impl Sink for Scribe<'_> {
         let result = self.writer.probe(sample);
         self.keep(result);
         self.look_after_target();
+    }
+
+    fn metrics(&mut self, samples: &[MetricSample]) {
+        let result = self.writer.metrics(samples);
+        self.keep(result);
     }
 
     fn record(&mut self, record: &Record) {

@@ -8,6 +8,7 @@ mod rig;
 mod cli;
 
 // An XMPP server that commits faults on purpose.
+mod metrics;
 mod muc;
 
 // Known truth: a target's own record of its faults against the ledger.
