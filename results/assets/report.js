@@ -17,6 +17,7 @@
   };
   const UNITS = {
     count: short,
+    number: v => v === 0 || Math.abs(v) >= 9.995 && Math.abs(v) < 1e15 ? short(v) : String(+v.toPrecision(3)),
     percent: v => short(v) + " %",
     ms: v => v === 0 ? "0" : scaled(v, [[1, 1e-3, "µs"], [999.5, 1, "ms"], [6e5, 1e3, "s"], [Infinity, 6e4, "min"]]),
     bytes: v => v === 0 ? "0" : scaled(v, [[1e3, 1, "B"], [1e6, 1e3, "kB"], [1e9, 1e6, "MB"], [Infinity, 1e9, "GB"]]),

@@ -165,7 +165,7 @@ mod tests {
             cpu_ns: (cpu_s * 1e9) as u64,
             run_queue_ns: (s * 1e8) as u64,
             rss_bytes: 1_000 + s as u64 * 100,
-            pss_bytes: if s as u64 % 2 == 0 { 500 + s as u64 } else { 0 },
+            pss_bytes: if (s as u64).is_multiple_of(2) { 500 + s as u64 } else { 0 },
             threads: 3,
             descriptors: 10 + s as u64,
             ..ProcessSample::default()

@@ -35,6 +35,8 @@ pub(crate) enum Unit {
     Bytes,
     /// Milliseconds.
     Ms,
+    /// Whatever it is in, also far less than one.
+    Number,
 }
 
 /// A vertical axis.

@@ -14,6 +14,9 @@ const HUES: [Hue; 4] = [Hue::First, Hue::Second, Hue::Third, Hue::Fourth];
 /// Longest name of a line, characters.
 const NAME_CHARS_MAX: usize = 60;
 
+/// The greatest number that is drawn.
+const DRAWN_MAX: f64 = 1e18;
+
 /// Values of a series by the number of their bin.
 type Track = BTreeMap<u64, f64>;
 
@@ -93,7 +96,7 @@ fn chart(number: usize, name: &str, mut tracks: Vec<(&Series, Track)>, width_s: 
         hue,
         axis: 0,
         area: false,
-        y: bins.iter().map(|bin| track.get(bin).map(|y| (y * 1e6).round() / 1e6)).collect(),
+        y: bins.iter().map(|bin| drawable(*track.get(bin)?)).collect(),
     });
     let more = match all > HUES.len() {
         true => format!(" (the largest {} of {all} series)", HUES.len()),
@@ -108,14 +111,20 @@ fn chart(number: usize, name: &str, mut tracks: Vec<(&Series, Track)>, width_s: 
     }
 }
 
+/// Six significant digits; nothing where a page could not tell the number from endless.
+fn drawable(value: f64) -> Option<f64> {
+    let is_plain = value.abs() < DRAWN_MAX;
+    is_plain.then(|| format!("{value:.5e}").parse().ok()).flatten()
+}
+
 /// By custom the unit is the end of a metric's name.
 fn axis(name: &str, is_counter: bool) -> (&'static str, Unit) {
     let is_bytes = name.contains("_bytes");
     match (is_bytes, is_counter) {
         (true, true) => ("bytes per second", Unit::Bytes),
         (true, false) => ("bytes", Unit::Bytes),
-        (false, true) => ("per second", Unit::Count),
-        (false, false) => ("value", Unit::Count),
+        (false, true) => ("per second", Unit::Number),
+        (false, false) => ("value", Unit::Number),
     }
 }
 
@@ -160,6 +169,14 @@ mod tests {
         assert_eq!(heap.lines[0].y, [Some(1.0), Some(99.0)]);
         assert_eq!(hits.lines[0].y, [Some(2.0), Some(10.0), Some(3.0)]);
         assert_eq!(hits.x, [1.5, 2.5, 3.5]);
+    }
+
+    #[test]
+    fn absurd_values_are_gaps() {
+        let values = [1e300, -1e300, 1e-300, 0.123456789];
+        let chart = charts(&samples("x", "a", MetricKind::Gauge, &values), 4.0).remove(0);
+        assert_eq!(chart.lines[0].y, [None, None, Some(1e-300), Some(0.123457)]);
+        assert!(charts(&samples("x", "a", MetricKind::Counter, &[-1e308, 1e308]), 2.0).is_empty());
     }
 
     #[test]
