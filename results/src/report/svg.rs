@@ -120,7 +120,7 @@ fn tick(value: f64, unit: Unit) -> String {
         Unit::Number if value == 0.0 || (1e-4..1e7).contains(&value) => {
             trim(format!("{value:.6} ")).trim_end().to_owned()
         }
-        Unit::Number => format!("{value:e}"),
+        Unit::Number => format!("{value:.1e}").replace(".0e", "e"),
     }
 }
 
