@@ -44,6 +44,9 @@ pub(crate) fn get(
     if !request.path.bytes().chain(request.authority.bytes()).all(|b| b.is_ascii_graphic()) {
         return Err("its address holds a space or a control character".into());
     }
+    if !is_wanted() {
+        return Err("nobody wants to know any more".into());
+    }
     let deadline = clock.now() + request.within;
     let mut stream = TcpStream::connect_timeout(&request.address, request.within)
         .map_err(|error| format!("cannot connect: {error}"))?;

@@ -29,7 +29,8 @@ pub fn judge(
         Unit::Time => ("ms", 1e-6),
         Unit::Share => ("%", 100.0),
         Unit::Bytes => ("B", 1.0),
-        Unit::Count | Unit::Number => ("", 1.0),
+        Unit::Count => ("", 1.0),
+        Unit::Number => written(&threshold.text),
     };
     let shown = |value: f64| match threshold.quantity {
         Quantity::Latency { .. } | Quantity::MeanLatency { .. } => ms(value as u64),
@@ -44,6 +45,17 @@ pub fn judge(
         bound: finite(threshold.bound * scale),
         unit: unit.to_owned(),
         outcome,
+    }
+}
+
+/// The unit a metric's bound is written in, and what makes it of the metric's own: seconds and bytes
+/// by custom.
+fn written(text: &str) -> (&'static str, f64) {
+    match text.chars().next_back() {
+        Some('%') => ("%", 100.0),
+        Some('B') => ("B", 1.0),
+        Some(last) if last.is_alphabetic() => ("ms", 1e3),
+        _ => ("", 1.0),
     }
 }
 
@@ -218,6 +230,19 @@ mod tests {
         check(mean, (1.0, 3.0), Some(10.0));
         check(Quantity::Steal, (1.0, 3.0), Some(2.0));
         check(Quantity::Steal, (9.0, 9.5), None);
+    }
+
+    #[test]
+    fn metrics_are_shown_in_the_unit_of_the_bound() {
+        for (text, want) in [
+            ("metric x: < 5", ("", 1.0)),
+            ("metric x: < 5%", ("%", 100.0)),
+            ("metric x: < 5MiB", ("B", 1.0)),
+            ("metric x: < 5ms", ("ms", 1e3)),
+            ("metric x: < 1h", ("ms", 1e3)),
+        ] {
+            assert_eq!(written(text), want, "{text}");
+        }
     }
 
     #[test]

@@ -259,6 +259,8 @@ pub(crate) fn judged_value(judged: &crate::summary::Judged) -> String {
         (Some(value), "ms") => duration(value),
         (Some(value), "B") => bytes(value.max(0.0) as u64),
         (Some(value), "%") => percent(value),
+        (Some(value), _) if value.fract() == 0.0 && value.abs() < 1e3 => format!("{value}"),
+        (Some(value), _) if value.abs() < 0.1 => format!("{value:.2e}"),
         (Some(value), _) => super::format::short(value),
     }
 }
