@@ -48,8 +48,8 @@ pub fn judge(
     }
 }
 
-/// The unit a metric's bound is written in, and what makes it of the metric's own: seconds and bytes
-/// by custom.
+/// The unit a metric's bound is written in, and how many of it the metric's own has: seconds and
+/// bytes by custom.
 fn written(text: &str) -> (&'static str, f64) {
     match text.chars().next_back() {
         Some('%') => ("%", 100.0),
