@@ -6,10 +6,11 @@ use crate::clock::Clock;
 use crate::crew::{Crew, Job, Protocols};
 use crate::limits;
 use crate::probe::{Probe, Watched};
+use crate::scrape::{MetricSource, Reading, Scraper};
 use crate::shard::{Dispatch, Order};
 use crate::timeline::{Conductor, Step};
 use crate::worker::Worker;
-use model::{Interval, ProbeSample, Record, SourceId, Tick, What};
+use model::{Interval, MetricSample, ProbeSample, Record, SourceId, Tick, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub trait Sink {
     fn interval(&mut self, interval: &Interval);
     /// The processes and the machine have been read.
     fn probe(&mut self, sample: &ProbeSample);
+    /// A source of metrics has been read.
+    fn metrics(&mut self, samples: &[MetricSample]);
     /// Something happened.
     fn record(&mut self, record: &Record);
     /// Called every turn or so: how things stand.
@@ -63,6 +66,8 @@ pub struct Run {
     pub protocols: Protocols,
     /// What the probes watch.
     pub watched: Watched,
+    /// Whose metrics are read.
+    pub metrics: Vec<MetricSource>,
     /// Set to end the run early.
     pub stop: Arc<AtomicBool>,
 }
@@ -111,9 +116,14 @@ impl Run {
         }
         let probe = Probe::start(self.clock, self.watched.clone(), probe_sender)
             .map_err(|error| format!("cannot start the probe: {error}"))?;
-        let ending = self.conduct(&mut staff, &dispatches, &samples, sink);
+        let (reading_sender, readings) = channel();
+        let scraper = Scraper::start(self.clock, std::mem::take(&mut self.metrics), reading_sender)
+            .map_err(|error| format!("cannot start reading metrics: {error}"))?;
+        let probes = Probes { samples, readings };
+        let ending = self.conduct(&mut staff, &dispatches, &probes, sink);
         probe.stop();
-        samples.try_iter().for_each(|sample| sink.probe(&sample));
+        scraper.stop();
+        probes.pass_on(self.clock.now(), sink);
         staff.join();
         Ok(ending)
     }
@@ -141,7 +151,7 @@ impl Run {
         &self,
         staff: &mut Staff,
         dispatches: &Receiver<Dispatch>,
-        samples: &Receiver<ProbeSample>,
+        probes: &Probes,
         sink: &mut dyn Sink,
     ) -> Ending {
         let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()));
@@ -155,8 +165,8 @@ impl Run {
             for dispatch in dispatches.try_iter() {
                 collector.take(dispatch, &mut conductor, sink);
             }
-            samples.try_iter().for_each(|sample| sink.probe(&sample));
             let now = self.clock.now();
+            probes.pass_on(now, sink);
             carry_out(conductor.steps(now), staff, sink);
             let phase = conductor.phase().map(|phase| phase.name.as_str());
             sink.progress(&Progress { now, phase, place: conductor.place() });
@@ -194,6 +204,24 @@ impl Run {
                 Ok(dispatch) => collector.take(dispatch, conductor, sink),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+/// What is read on threads beside the run.
+struct Probes {
+    samples: Receiver<ProbeSample>,
+    readings: Receiver<Reading>,
+}
+
+impl Probes {
+    fn pass_on(&self, now: Tick, sink: &mut dyn Sink) {
+        self.samples.try_iter().for_each(|sample| sink.probe(&sample));
+        for reading in self.readings.try_iter() {
+            match reading {
+                Reading::Samples(samples) => sink.metrics(&samples),
+                Reading::Trouble(detail) => sink.record(&remark(now, detail)),
             }
         }
     }

@@ -6,6 +6,7 @@ mod interval;
 mod journey;
 mod ledger;
 mod measure;
+pub mod metric;
 mod pacer;
 mod plan;
 mod probe;
@@ -22,9 +23,11 @@ pub use interval::{Counters, Faults, Gauges, Interval, Stats};
 pub use journey::{Deed, DeedVerb, Mind, Next, Op, Program, RoomChoice, Span, Text};
 pub use ledger::{GAPS_MAX, Receipt, Seat, Settlement};
 pub use measure::{FaultClass, Measure};
+pub use metric::{Fold, MetricKind, MetricSample, Selector, Series};
 pub use pacer::Pacer;
 pub use plan::{
-    Accounts, Crowd, Limits, Phase, PhaseKind, Plan, RunPhase, Secret, TargetRef, Until,
+    Accounts, Crowd, Limits, MetricsAt, Phase, PhaseKind, Plan, Probes, PromQl, Prometheus,
+    RunPhase, Secret, TargetRef, Until,
 };
 pub use probe::{HostSample, ProbeSample, ProcessSample};
 pub use record::{Edge, Record, StageTally, Tally, What};
@@ -34,5 +37,5 @@ pub use session::{
     RoomName, Session, Shared, Token,
 };
 pub use stamp::{PersonId, RoomId, SourceId, Stamp};
-pub use threshold::{Comparison, Quantity, Threshold};
+pub use threshold::{Comparison, Figure, Quantity, Role, Threshold, Unit};
 pub use tick::Tick;

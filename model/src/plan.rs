@@ -30,6 +30,9 @@ pub struct Plan {
     pub limits: Limits,
     /// What the run must keep.
     pub thresholds: Vec<Threshold>,
+    /// What is read beside processes and machine.
+    #[serde(default)]
+    pub probes: Probes,
 }
 
 impl Plan {
@@ -223,4 +226,59 @@ impl Default for Limits {
             audit_one_in: 16,
         }
     }
+}
+
+/// What is read beside processes and machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Probes {
+    /// Metrics that servers publish.
+    pub prometheus: Vec<Prometheus>,
+    /// Questions to Prometheus servers.
+    pub promql: Vec<PromQl>,
+}
+
+/// Metrics that a server publishes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Prometheus {
+    /// Where.
+    pub at: MetricsAt,
+    /// From one reading to the next, nanoseconds.
+    pub every_ns: u64,
+    /// Names of the metrics that are kept, a `*` at the end standing for anything; none for all.
+    pub keep: Vec<String>,
+}
+
+impl Prometheus {
+    /// Whether a metric is kept.
+    pub fn keeps(&self, name: &str) -> bool {
+        let is_meant = |keep: &String| match keep.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == keep,
+        };
+        self.keep.is_empty() || self.keep.iter().any(is_meant)
+    }
+}
+
+/// Where metrics are published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetricsAt {
+    /// Where the target's folder says.
+    Target,
+    /// At this URL.
+    Url(String),
+}
+
+/// Questions to a Prometheus server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PromQl {
+    /// The server, without `/api/v1/query`.
+    pub url: String,
+    /// From one asking to the next, nanoseconds.
+    pub every_ns: u64,
+    /// Expressions by the names under which their answers are kept.
+    pub queries: BTreeMap<String, String>,
 }

@@ -17,6 +17,7 @@
   };
   const UNITS = {
     count: short,
+    number: v => v === 0 || Math.abs(v) >= 9.995 && Math.abs(v) < 1e15 ? short(v) : String(+v.toPrecision(3)),
     percent: v => short(v) + " %",
     ms: v => v === 0 ? "0" : scaled(v, [[1, 1e-3, "µs"], [999.5, 1, "ms"], [6e5, 1e3, "s"], [Infinity, 6e4, "min"]]),
     bytes: v => v === 0 ? "0" : scaled(v, [[1e3, 1, "B"], [1e6, 1e3, "kB"], [1e9, 1e6, "MB"], [Infinity, 1e9, "GB"]]),
@@ -106,7 +107,7 @@
       const format = UNITS[axis.unit];
       scales[scaleName(i)] = axis.log
         ? { distr: 3, range: (u, min, max) => min == null ? [1, 10] : [10 ** Math.floor(Math.log10(Math.max(min, .001))), 10 ** Math.ceil(Math.log10(Math.max(max, .002)))] }
-        : { range: (u, min, max) => [0, max > 0 ? max * 1.06 : 1] };
+        : { range: (u, min, max) => [Math.min(min * 1.06, 0), max > 0 ? max * 1.06 : min < 0 ? 0 : 1] };
       axes.push({
         scale: scaleName(i), side: i ? 1 : 3, stroke: soft, font: "12px system-ui, sans-serif",
         grid: { show: i === 0, stroke: grid, width: 1 }, ticks: { show: false }, size: AXIS,

@@ -6,6 +6,7 @@ mod failure;
 mod host;
 mod lab;
 mod load;
+mod metrics;
 mod progress;
 mod site;
 mod suite;

@@ -5,13 +5,14 @@ use crate::command::check;
 use crate::failure::Failure;
 use crate::host;
 use crate::load::Loaded;
+use crate::metrics;
 use crate::progress::Live;
 use crate::site::{self, Site};
 use engine::clock::{self, Clock};
 use engine::net::real::Route;
 use engine::target::{Running, launch};
-use engine::{Job, Progress, Run, Sink, Trust, Watched};
-use model::{Interval, Options, ProbeSample, Record, What};
+use engine::{Job, MetricSource, Progress, Run, Sink, Trust, Watched};
+use model::{Interval, MetricSample, Options, ProbeSample, Record, What};
 use results::run::{CRIPPLED, Generator, INTERRUPTED, Manifest, Status, TargetFacts, iso_utc};
 use results::{Error, RunWriter};
 use sha2::{Digest, Sha256};
@@ -68,8 +69,11 @@ pub(crate) fn carry_out(
     setting: &Setting<'_>,
 ) -> Result<String, Failure> {
     refuse_unfit(loaded)?;
+    let allowed = &setting.engine.i_am_allowed_to_load;
+    let mut sources = metrics::elsewhere(&loaded.plan, &loaded.site, allowed)?;
     let mut target = Target::ready(loaded, setting)?;
-    let run = prepare(loaded, setting, &target)?;
+    sources.extend(metrics::of_target(&loaded.plan, target.running.as_ref())?);
+    let run = prepare(loaded, setting, &target, sources)?;
     let manifest = manifest(loaded, &target, &run);
     let writer = RunWriter::create(dir, manifest, &loaded.text, &loaded.plan).map_err(unwritten)?;
     watch_over(run, writer, &mut target, setting)
@@ -132,7 +136,12 @@ fn refuse_unfit(loaded: &Loaded) -> Result<(), Failure> {
     }
 }
 
-fn prepare(loaded: &Loaded, setting: &Setting<'_>, target: &Target) -> Result<Run, Failure> {
+fn prepare(
+    loaded: &Loaded,
+    setting: &Setting<'_>,
+    target: &Target,
+    metrics: Vec<MetricSource>,
+) -> Result<Run, Failure> {
     let args = setting.engine;
     let clock = Clock::start();
     let (people_per_process, shards) = engine::run::defaults();
@@ -166,6 +175,7 @@ fn prepare(loaded: &Loaded, setting: &Setting<'_>, target: &Target) -> Result<Ru
         exe: setting.exe.clone(),
         protocols: protocols::protocol,
         watched,
+        metrics,
         stop: Arc::default(),
     })
 }
@@ -304,6 +314,11 @@ impl Sink for Scribe<'_> {
         let result = self.writer.probe(sample);
         self.keep(result);
         self.look_after_target();
+    }
+
+    fn metrics(&mut self, samples: &[MetricSample]) {
+        let result = self.writer.metrics(samples);
+        self.keep(result);
     }
 
     fn record(&mut self, record: &Record) {

@@ -2,10 +2,12 @@
 
 use super::spec::{Spec, fill};
 use crate::clock::Clock;
+use crate::http;
+use model::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ const LAST_WORDS_BYTES: u64 = 2_000;
 const INSTANCES_MAX: usize = 64;
 /// Longest answer of a target's own figures, bytes.
 const STATS_BYTES_MAX: usize = 64 << 10;
+/// How long a target may take to tell them.
+const STATS_WITHIN: Duration = Duration::from_secs(2);
 
 /// A target that was started.
 pub struct Running {
@@ -42,6 +46,7 @@ struct Instance {
     log: Option<PathBuf>,
     stderr: PathBuf,
     stats: Option<String>,
+    metrics: Option<String>,
 }
 
 /// Starts a target and waits until it is ready. `throng` is this program, for targets that are
@@ -94,13 +99,18 @@ impl Running {
         ended.map(|(status, words)| format!("the target ended by itself ({status}).{words}"))
     }
 
+    /// Where its instances publish their metrics; empty if they do not.
+    pub fn metrics(&self) -> Vec<&str> {
+        self.instances.iter().filter_map(|instance| instance.metrics.as_deref()).collect()
+    }
+
     /// The target's own figures, summed over instances; empty if it has none.
     pub fn stats(&self) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
         for url in self.instances.iter().filter_map(|instance| instance.stats.as_deref()) {
             let figures: BTreeMap<String, f64> = fetch(url)
                 .ok()
-                .and_then(|body| serde_json::from_str(&body).ok())
+                .and_then(|body| serde_json::from_slice(&body).ok())
                 .unwrap_or_default();
             for (name, value) in figures {
                 *sums.entry(name).or_default() += value;
@@ -137,6 +147,7 @@ impl Running {
             log: filled(&spec.log)?.map(PathBuf::from),
             stderr: folder.join("stderr.log"),
             stats: filled(&spec.stats.as_ref().map(|stats| stats.url.clone()))?,
+            metrics: filled(&spec.metrics)?,
         };
         let ready = instance.wait_until_ready(port, spec.ready.within, clock);
         self.instances.push(instance);
@@ -387,22 +398,22 @@ fn version(spec: &Spec, blanks: &BTreeMap<String, String>) -> Option<String> {
     line.split_whitespace().next().map(str::to_owned)
 }
 
-/// The body of a plain HTTP answer from loopback.
-fn fetch(url: &str) -> io::Result<String> {
-    let rest = url.strip_prefix("http://").ok_or_else(|| io::Error::other("not http"))?;
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let patience = Some(Duration::from_secs(2));
-    let mut stream = TcpStream::connect(authority)?;
-    stream.set_read_timeout(patience)?;
-    stream.set_write_timeout(patience)?;
-    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {authority}\r\nConnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.take(STATS_BYTES_MAX as u64).read_to_end(&mut answer)?;
-    let text = String::from_utf8_lossy(&answer);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    match head.split_whitespace().nth(1) {
-        Some("200") => Ok(body.to_owned()),
-        status => Err(io::Error::other(format!("{url} answered {}", status.unwrap_or("nothing")))),
+/// The body of a page of the target.
+fn fetch(url: &str) -> Result<Vec<u8>, String> {
+    let page = Endpoint::parse(url)?;
+    let authority = page.authority();
+    let mut addresses = authority.to_socket_addrs().map_err(|error| error.to_string())?;
+    let request = http::Request {
+        address: addresses.next().ok_or("no such host")?,
+        authority: &authority,
+        path: &page.path,
+        within: STATS_WITHIN,
+        body_bytes_max: STATS_BYTES_MAX,
+    };
+    let answer = http::get(request, &Clock::start(), &|| true)?;
+    match answer.status {
+        200 => Ok(answer.body),
+        status => Err(format!("{url} answered {status}")),
     }
 }
 

@@ -55,6 +55,9 @@ pub struct Spec {
     /// Its own figures.
     #[serde(default)]
     pub stats: Option<Stats>,
+    /// Where it publishes metrics in Prometheus' text format, blanks filled in.
+    #[serde(default)]
+    pub metrics: Option<String>,
     /// How it is stopped.
     #[serde(default)]
     pub stop: Stop,

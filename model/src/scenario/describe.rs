@@ -2,7 +2,7 @@
 
 use super::estimate::{self, Estimate, Flow};
 use super::words;
-use crate::{Crowd, Limits, PhaseKind, Plan, RunPhase, Until};
+use crate::{Crowd, Limits, MetricsAt, PhaseKind, Plan, Probes, RunPhase, Until};
 use std::fmt::Write;
 
 const COLUMNS: usize = 80;
@@ -27,9 +27,33 @@ pub fn describe(plan: &Plan) -> String {
             wrap(&mut out, "  ", &threshold.text);
         }
     }
+    probes(&mut out, &plan.probes);
     out.push_str("\nLimits\n");
     wrap(&mut out, "  ", &limits(&plan.limits));
     out
+}
+
+fn probes(out: &mut String, probes: &Probes) {
+    if !probes.prometheus.is_empty() || !probes.promql.is_empty() {
+        out.push_str("\nProbes\n");
+    }
+    for server in &probes.prometheus {
+        let at = match &server.at {
+            MetricsAt::Target => "the target's metrics",
+            MetricsAt::Url(url) => url,
+        };
+        let keep = match server.keep.is_empty() {
+            true => "all".to_owned(),
+            false => server.keep.join(", "),
+        };
+        wrap(out, "  ", &format!("{at}, every {}: {keep}", words::time(server.every_ns)));
+    }
+    for server in &probes.promql {
+        wrap(out, "  ", &format!("{}, every {}:", server.url, words::time(server.every_ns)));
+        for (name, query) in &server.queries {
+            wrap(out, "    ", &format!("{name} = {query}"));
+        }
+    }
 }
 
 fn head(out: &mut String, plan: &Plan) {

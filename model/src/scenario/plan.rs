@@ -5,7 +5,7 @@ use super::reader::Reader;
 use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
-use super::{Mistake, Scenario, estimate, limit, near, target, threshold, unit};
+use super::{Mistake, Scenario, estimate, limit, near, probes, target, threshold, unit};
 use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
 
 /// Seed of a run that names none.
@@ -20,8 +20,18 @@ const ABOUT_MAX: usize = 1_000;
 /// Bounds of `--scale`.
 const SCALE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 pub(super) const WHAT: &str = "a scenario";
-pub(super) const KEYS: &[&str] =
-    &["about", "target", "protocol", "rooms", "crowds", "timeline", "thresholds", "limits", "seed"];
+pub(super) const KEYS: &[&str] = &[
+    "about",
+    "target",
+    "protocol",
+    "rooms",
+    "crowds",
+    "timeline",
+    "thresholds",
+    "probes",
+    "limits",
+    "seed",
+];
 
 /// What the command line says about a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +105,14 @@ fn read(
     let crowds = crowds(reader, &drafts, phases.as_deref(), rooms.as_ref(), facts);
     let limits = limit::read(reader, fields.get("limits"));
     let thresholds = threshold::read(reader, fields.get("thresholds"));
+    let probes = {
+        let bounds = thresholds.as_deref().unwrap_or_default();
+        let probes = probes::read(reader, fields.get("probes"), bounds);
+        if let Some(probes) = &probes {
+            probes::check(reader, fields.get("thresholds"), bounds, probes);
+        }
+        probes
+    };
     let crowds = crowds?;
     let phases = finish(reader, phases?, &crowds);
     Some(Plan {
@@ -109,6 +127,7 @@ fn read(
         phases: phases?,
         limits: limits?,
         thresholds: thresholds?,
+        probes: probes?,
     })
 }
 

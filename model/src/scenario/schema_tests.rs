@@ -114,6 +114,9 @@ fn the_schema_knows_the_same_keys() {
     };
     same("/properties", plan::KEYS);
     same("/properties/limits/properties", limit::KEYS);
+    same("/properties/probes/properties", probes::KEYS);
+    same("/$defs/prometheus/properties", probes::PROMETHEUS_KEYS);
+    same("/$defs/promql/properties", probes::PROMQL_KEYS);
     same("/$defs/crowd/properties", crowd::KEYS);
     same("/$defs/crowd/properties/accounts/properties", account::KEYS);
     same("/$defs/phase/properties", &[timeline::RUN_KEYS, &["rest", "mark"]].concat());

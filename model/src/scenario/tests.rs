@@ -219,3 +219,61 @@ fn the_chattr_experiment_is_planned() {
     assert_eq!(plan.thresholds[0].quantity, p90);
     assert_eq!(plan.thresholds[3].comparison, Comparison::Equal);
 }
+
+#[test]
+fn figures_and_metrics_are_thresholds() {
+    let check = |name: &str, bound: &str, want: Quantity, value: f64| {
+        let text = format!(
+            "target: yardstick\ncrowds: {{p: {{size: 1, journey: [login]}}}}\n\
+             timeline: [{{run: p at once}}]\nthresholds: {{'{name}': '{bound}'}}\n\
+             probes: {{promql: {{url: 'http://h', queries: {{in-flight: up}}}}}}\n"
+        );
+        let threshold = good(&text).thresholds.remove(0);
+        assert_eq!((threshold.quantity, threshold.bound), (want, value), "{name}: {bound}");
+    };
+    let of = |role, figure| Quantity::Process { role, figure };
+    let target = |figure| of(Role::Target, figure);
+    check("target cpu", "< 80%", target(Figure::CpuMean), 0.8);
+    check("target cpu max", "< 350%", target(Figure::CpuMax), 3.5);
+    check("target cpu time", "< 30s", target(Figure::CpuTime), 30e9);
+    check("target cpu per delivery", "< 20us", target(Figure::CpuPerDelivery), 20e3);
+    check("target run-queue", "< 5%", target(Figure::RunQueue), 0.05);
+    check("target memory", "< 500MiB", target(Figure::MemoryMax), 524_288_000.0);
+    check("target memory mean", "< 1kB", target(Figure::MemoryMean), 1e3);
+    check("generator  pss", "at most 1GB", of(Role::Generator, Figure::PssMax), 1e9);
+    check("target threads", "<= 64", target(Figure::Threads), 64.0);
+    check("target descriptors", "< 1_000", target(Figure::Descriptors), 1e3);
+    check("host steal", "< 1%", Quantity::Steal, 0.01);
+    let selector = |text: &str| Selector::parse(text).unwrap();
+    let metric = |text: &str, fold| Quantity::Metric { selector: selector(text), fold };
+    check("metric in_flight", "< 100", metric("in_flight", Fold::Every), 100.0);
+    check("metric max(rss_bytes)", "< 5MB", metric("rss_bytes", Fold::Max), 5e6);
+    let hits = metric("hits_total{code!=\"200\",path=\"(\"}", Fold::Rate);
+    check("metric rate(hits_total{code!=\"200\",path=\"(\"})", "> -0.5", hits, -0.5);
+    check("metric mean( delay_seconds )", "< 20ms", metric("delay_seconds", Fold::Mean), 0.02);
+    let name = Selector { name: "in-flight".into(), labels: Vec::new() };
+    check(
+        "promql last(in-flight)",
+        "< 5",
+        Quantity::Query { selector: name, fold: Fold::Last },
+        5.0,
+    );
+}
+
+#[test]
+fn metrics_of_thresholds_are_read() {
+    let plan = |probes: &str| {
+        let text = format!(
+            "target: yardstick\ncrowds: {{p: {{size: 1, journey: [login]}}}}\n\
+             timeline: [{{run: p at once}}]\nthresholds: {{metric b: < 1}}\n{probes}"
+        );
+        good(&text).probes.prometheus
+    };
+    let own = Prometheus { at: MetricsAt::Target, every_ns: 1_000_000_000, keep: vec!["b".into()] };
+    assert_eq!(plan(""), [own]);
+    let all = &plan("probes: {prometheus: {url: 'http://h/m'}}")[0];
+    assert!(all.keep.is_empty() && all.keeps("anything"));
+    let some = &plan("probes: {prometheus: {every: 250ms, keep: [c*, a]}}")[0];
+    assert_eq!((some.every_ns, some.keep.join(" ").as_str()), (250_000_000, "a b c*"));
+    assert!(some.keeps("a") && some.keeps("cc") && !some.keeps("aa"));
+}

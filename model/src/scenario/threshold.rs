@@ -1,10 +1,10 @@
 //! Thresholds: `delivery p90: < 200ms`, `lost: 0`.
 
-use super::near;
 use super::reader::Reader;
 use super::tree::Node;
 use super::unit;
-use crate::{Comparison, Counters, Measure, Quantity, Threshold};
+use super::{figure, near};
+use crate::{Comparison, Counters, Measure, Quantity, Threshold, Unit};
 
 /// How a bound may begin; longer ones first.
 const SIGNS: &[(&str, Comparison)] = &[
@@ -91,6 +91,10 @@ fn bound(
             Ok(count) => return Some(count as f64),
             Err(complaint) => complaint,
         },
+        probed => match probed_bound(probed.unit(), amount) {
+            Ok(bound) => return Some(bound),
+            Err(complaint) => complaint,
+        },
     };
     let place = reader.part(value, amount);
     reader.wrong(
@@ -101,16 +105,29 @@ fn bound(
     None
 }
 
+fn probed_bound(unit: Unit, amount: &str) -> Result<f64, unit::Complaint> {
+    match unit {
+        Unit::Time => unit::duration(amount).map(|ns| ns as f64),
+        Unit::Share => figure::share(amount),
+        Unit::Count => unit::whole(amount, 0, 1 << 53).map(|count| count as f64),
+        Unit::Bytes => unit::size(amount).map(|bytes| bytes as f64),
+        Unit::Number => figure::number(amount),
+    }
+}
+
 fn quantity(reader: &mut Reader<'_>, key: &Node, name: &str) -> Option<Quantity> {
     let (head, aspect) = match name.split_once(char::is_whitespace) {
         Some((head, aspect)) => (head, aspect.trim()),
         None => (name, ""),
     };
+    if figure::HEADS.contains(&head) {
+        return figure::quantity(reader, key, head, aspect);
+    }
     if aspect.is_empty() {
         return count(reader, key, name);
     }
     let Some(measure) = Measure::from_name(head) else {
-        let names: Vec<&str> = Measure::ALL.iter().map(|m| m.name()).collect();
+        let names = Measure::ALL.iter().map(|m| m.name()).chain(figure::HEADS);
         let place = reader.part(key, head);
         reader.wrong(
             place,

@@ -3,6 +3,7 @@
 mod health;
 pub mod limits;
 mod phases;
+mod probed;
 mod processes;
 mod thresholds;
 mod totals;
@@ -10,7 +11,9 @@ mod totals;
 use crate::run::{FORMAT, Run};
 use crate::summary::{Health, Level, Outcome, PhaseRow, Rates, Summary, Verdict};
 use model::{Interval, What};
+pub use probed::SpanS;
 pub(crate) use processes::{Processes, Reading};
+pub use thresholds::judge;
 
 /// Everything that is derived from a run.
 #[derive(Clone, Debug)]
@@ -30,8 +33,8 @@ impl Analysis {
     pub fn of(run: &Run) -> Analysis {
         let mut total = Interval::default();
         run.seconds.iter().for_each(|second| second.add_to(&mut total));
-        let target = Processes::of(run, |sample| &sample.target);
-        let generator = Processes::of(run, |sample| &sample.generator);
+        let target = Processes::of(&run.probes, |sample| &sample.target);
+        let generator = Processes::of(&run.probes, |sample| &sample.generator);
         let length_s = length_s(run);
         let mut summary = Summary {
             seconds: length_s,
@@ -51,7 +54,8 @@ impl Analysis {
             ..head(run)
         };
         let bounds = run.plan.iter().flat_map(|plan| &plan.thresholds);
-        summary.thresholds = bounds.map(|t| thresholds::judge(t, &total)).collect();
+        let judge = |t| judge(t, &total, &run.probes, &run.metrics, (0.0, length_s));
+        summary.thresholds = bounds.map(judge).collect();
         let overdue = summary.phases.iter().filter(|phase| phase.overdue).map(overdue_note);
         summary.notes.splice(0..0, overdue.collect::<Vec<_>>());
         summary.health = health::judge(run, &total, &summary, &generator);

@@ -2,7 +2,6 @@
 //! between readings.
 
 use super::{finite, ratio};
-use crate::run::Run;
 use crate::summary::Usage;
 use model::{ProbeSample, ProcessSample};
 use std::collections::BTreeMap;
@@ -50,6 +49,19 @@ impl Track {
     }
 }
 
+/// What was used in a span of time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Used {
+    /// How much of the span was watched.
+    pub(super) watched_s: f64,
+    pub(super) cpu_mean_percent: f64,
+    pub(super) cpu_max_percent: f64,
+    pub(super) cpu_s: f64,
+    pub(super) run_queue_s: f64,
+    rss_mean_bytes: f64,
+    rss_peak_bytes: u64,
+}
+
 /// The processes of one role.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Processes {
@@ -61,11 +73,14 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// Follows the processes that `role` picks from each reading.
-    pub(crate) fn of(run: &Run, role: impl Fn(&ProbeSample) -> &Vec<ProcessSample>) -> Processes {
+    pub(crate) fn of(
+        probes: &[ProbeSample],
+        role: impl Fn(&ProbeSample) -> &Vec<ProcessSample>,
+    ) -> Processes {
         let mut processes = Processes::default();
         let mut open: BTreeMap<u32, usize> = BTreeMap::new();
         let mut before_s = None;
-        for sample in run.probes.iter().filter(|sample| !role(sample).is_empty()) {
+        for sample in probes.iter().filter(|sample| !role(sample).is_empty()) {
             let at_s = sample.at.secs_f64();
             let mut reading = Reading { to_s: at_s, ..Reading::default() };
             let mut used_ns = 0u64;
@@ -103,6 +118,19 @@ impl Processes {
 
     /// What was used from one instant to another; `None` if nothing was watched then.
     pub(crate) fn usage(&self, from_s: f64, to_s: f64) -> Option<Usage> {
+        let used = self.used(from_s, to_s)?;
+        Some(Usage {
+            cpu_mean_percent: tenth(used.cpu_mean_percent),
+            cpu_max_percent: tenth(used.cpu_max_percent),
+            cpu_s: millionth(used.cpu_s),
+            run_queue_s: millionth(used.run_queue_s),
+            rss_mean_bytes: used.rss_mean_bytes as u64,
+            rss_peak_bytes: used.rss_peak_bytes,
+        })
+    }
+
+    /// As [`Processes::usage`], not rounded.
+    pub(super) fn used(&self, from_s: f64, to_s: f64) -> Option<Used> {
         let (first_s, last_s) = self.watched_s?;
         let (from_s, to_s) = (from_s.max(first_s), to_s.min(last_s));
         if from_s >= to_s {
@@ -126,12 +154,13 @@ impl Processes {
         let peak = within.iter().map(|reading| reading.cpu_percent).fold(mean, f64::max);
         let rss = within.iter().map(|reading| reading.rss_bytes);
         let rss_sum: f64 = rss.clone().map(|bytes| bytes as f64).sum();
-        Some(Usage {
-            cpu_mean_percent: tenth(mean),
-            cpu_max_percent: tenth(peak),
-            cpu_s: millionth(cpu_s),
-            run_queue_s: millionth(run_queue_s),
-            rss_mean_bytes: ratio(rss_sum, within.len() as f64) as u64,
+        Some(Used {
+            watched_s: to_s - from_s,
+            cpu_mean_percent: mean,
+            cpu_max_percent: peak,
+            cpu_s,
+            run_queue_s,
+            rss_mean_bytes: ratio(rss_sum, within.len() as f64),
             rss_peak_bytes: rss.max().unwrap_or(0),
         })
     }
@@ -148,7 +177,6 @@ fn millionth(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Manifest;
     use model::Tick;
 
     /// Readings of one process: (seconds, pid, CPU seconds, bytes).
@@ -164,16 +192,8 @@ mod tests {
             }],
             ..ProbeSample::default()
         };
-        let run = Run {
-            manifest: Manifest::default(),
-            plan: None,
-            scenario: String::new(),
-            seconds: Vec::new(),
-            probes: readings.iter().map(sample).collect(),
-            events: Vec::new(),
-            notes: Vec::new(),
-        };
-        Processes::of(&run, |sample| &sample.target)
+        let probes: Vec<ProbeSample> = readings.iter().map(sample).collect();
+        Processes::of(&probes, |sample| &sample.target)
     }
 
     #[test]

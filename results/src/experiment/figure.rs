@@ -110,7 +110,7 @@ fn deliveries(run: &Run, from_s: f64) -> Vec<Figure> {
         }));
     }
     let end_s = run.last_second().map_or(0.0, |second| f64::from(second) + 1.0);
-    let target = Processes::of(run, |sample| &sample.target).usage(from_s, end_s);
+    let target = Processes::of(&run.probes, |sample| &sample.target).usage(from_s, end_s);
     if let Some(usage) = target.filter(|_| received > 0) {
         let each = usage.cpu_s / received as f64;
         all.push(figure("target CPU per delivery", Unit::CpuSeconds, each));

@@ -35,6 +35,7 @@ fn run() -> Run {
         seconds: (0..40).map(second).collect(),
         probes: (0..=200).map(probe).collect(),
         events: Vec::new(),
+        metrics: Vec::new(),
         notes: Vec::new(),
     }
 }

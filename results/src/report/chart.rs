@@ -35,6 +35,8 @@ pub(crate) enum Unit {
     Bytes,
     /// Milliseconds.
     Ms,
+    /// Whatever it is in, also far less than one.
+    Number,
 }
 
 /// A vertical axis.
@@ -174,7 +176,8 @@ pub(crate) fn charts(run: &Run, analysis: &Analysis) -> Vec<Chart> {
         lag(&bins),
         errors(&bins),
     ];
-    all.into_iter().filter(|chart| !chart.is_empty()).collect()
+    let metrics = super::metrics::charts(&run.metrics, analysis.summary.seconds);
+    all.into_iter().chain(metrics).filter(|chart| !chart.is_empty()).collect()
 }
 
 fn people(bins: &Bins) -> Chart {

@@ -3,6 +3,7 @@
 pub(crate) mod chart;
 pub(crate) mod escape;
 pub(crate) mod format;
+mod metrics;
 pub(crate) mod page;
 mod provenance;
 pub(crate) mod svg;
@@ -34,6 +35,9 @@ const PAGE: &str = concat!(
 );
 const MARKDOWN: &str =
     concat!(include_str!("../../assets/macros.md.j2"), include_str!("../../assets/report.md.j2"));
+/// How the ids of the charts of metrics begin.
+const METRIC_ID: &str = "metric-";
+
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
@@ -146,6 +150,7 @@ impl<'a> Drawing<'a> {
             "marks": summary.marks.iter().map(|mark| format!("{} {}", mark.name, format::at(mark.at_s))).collect::<Vec<_>>(),
             "ledger": table::ledger(summary),
             "errors": table::errors(summary),
+            "metrics": self.charts.iter().filter(|c| c.id.starts_with(METRIC_ID)).map(|c| &c.id).collect::<Vec<_>>(),
             "provenance": self.provenance,
             "charts": charts,
             "style": STYLE,

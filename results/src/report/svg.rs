@@ -117,6 +117,10 @@ fn tick(value: f64, unit: Unit) -> String {
         Unit::Bytes if value == 0.0 => "0".to_owned(),
         Unit::Bytes => trim(bytes(value as u64)),
         Unit::Ms => trim(duration(value)),
+        Unit::Number if value == 0.0 || (1e-4..1e7).contains(&value) => {
+            trim(format!("{value:.6} ")).trim_end().to_owned()
+        }
+        Unit::Number => format!("{value:.1e}").replace(".0e", "e"),
     }
 }
 
@@ -388,6 +392,9 @@ mod tests {
             "100 µs 1 ms 10 ms 100 ms 1 s 10 s"
         );
         assert_eq!(ticks(&axis(Unit::Bytes, false), &[56e6]), "0 20 MB 40 MB 60 MB");
+        assert_eq!(ticks(&axis(Unit::Number, false), &[0.0042]), "0 0.001 0.002 0.003 0.004 0.005");
+        assert_eq!(ticks(&axis(Unit::Number, false), &[42.0]), "0 10 20 30 40 50");
+        assert_eq!(ticks(&axis(Unit::Number, false), &[4e-9]), "0 1e-9 2e-9 3e-9 4e-9");
     }
 
     #[test]

@@ -259,8 +259,12 @@ pub(crate) fn thresholds(summary: &Summary) -> Table {
 pub(crate) fn judged_value(judged: &crate::summary::Judged) -> String {
     match (judged.value, judged.unit.as_str()) {
         (None, _) => "nothing".to_owned(),
+        (Some(value), "ms") if value > 0.0 && value < 0.01 => format!("{:.2} µs", value * 1e3),
         (Some(value), "ms") => duration(value),
+        (Some(value), "B") => bytes(value.max(0.0) as u64),
         (Some(value), "%") => percent(value),
+        (Some(value), _) if value.fract() == 0.0 && value.abs() < 1e3 => format!("{value}"),
+        (Some(value), _) if value.abs() < 0.1 => format!("{value:.2e}"),
         (Some(value), _) => super::format::short(value),
     }
 }

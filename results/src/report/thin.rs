@@ -5,7 +5,7 @@ use crate::analysis::Reading;
 use crate::run::{Buckets, Second};
 
 /// Most points of a line that has one a second.
-const SECONDS_SHOWN_MAX: usize = 600;
+pub(super) const SECONDS_SHOWN_MAX: usize = 600;
 /// Most points of a line of readings; an even number, two for each bin.
 const READINGS_SHOWN_MAX: usize = 2_000;
 

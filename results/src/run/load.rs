@@ -5,10 +5,11 @@ use super::csv::Header;
 use super::hlog::{self, About};
 use super::lines::Lines;
 use super::manifest::{FORMAT, Manifest, Status};
+use super::metrics::MetricReader;
 use super::probes::ProbeReader;
-use super::{EVENTS, FAULTS, INTERVALS, MANIFEST, PLAN, PROBES, SCENARIO, SERIES, series};
+use super::{EVENTS, FAULTS, INTERVALS, MANIFEST, METRICS, PLAN, PROBES, SCENARIO, SERIES, series};
 use crate::error::Error;
-use model::{Counters, Faults, Gauges, Interval, Measure, Plan, ProbeSample, Record};
+use model::{Counters, Faults, Gauges, Interval, Measure, MetricSample, Plan, ProbeSample, Record};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +19,8 @@ use std::path::Path;
 const SECONDS_MAX: usize = 1_200_000;
 /// Most readings of probes: five a second for as long.
 const READINGS_MAX: usize = 5 * SECONDS_MAX;
+/// Most samples of metrics: a hundred series, every second for a day.
+const SAMPLES_MAX: usize = 10_000_000;
 /// Most events: they are few a phase, and failures only tell of the first of their kind.
 const EVENTS_MAX: usize = 1_000_000;
 /// Largest file that is read as a whole (manifest, plan, scenario), bytes.
@@ -100,6 +103,8 @@ pub struct Run {
     pub seconds: Vec<Second>,
     /// Readings of the probes, in order.
     pub probes: Vec<ProbeSample>,
+    /// What servers published about themselves, in order.
+    pub metrics: Vec<MetricSample>,
     /// What happened, in the order written.
     pub events: Vec<Record>,
     /// Oddities that did not prevent reading, one sentence each.
@@ -123,6 +128,7 @@ impl Run {
             scenario: text(&dir.join(SCENARIO))?.unwrap_or_default(),
             seconds: Vec::new(),
             probes: Vec::new(),
+            metrics: Vec::new(),
             events: Vec::new(),
             notes: Vec::new(),
         };
@@ -132,6 +138,7 @@ impl Run {
         run.read_intervals(dir, &mut seconds)?;
         run.seconds = seconds.into_values().collect();
         run.read_probes(dir)?;
+        run.read_metrics(dir)?;
         Ok(run)
     }
 
@@ -212,6 +219,22 @@ impl Run {
             Ok(())
         })?;
         self.probes = probes;
+        Ok(())
+    }
+
+    /// Sources are read beside each other, so their rows are not in order.
+    fn read_metrics(&mut self, dir: &Path) -> Result<(), Error> {
+        let mut reader = MetricReader::default();
+        let mut samples: Vec<MetricSample> = Vec::new();
+        self.read_table(dir, METRICS, |header, row| {
+            if samples.len() >= SAMPLES_MAX {
+                return Err(format!("more than {SAMPLES_MAX} samples"));
+            }
+            samples.push(reader.row(header, row)?);
+            Ok(())
+        })?;
+        samples.sort_by_key(|sample| sample.at);
+        self.metrics = samples;
         Ok(())
     }
 

@@ -6,6 +6,7 @@ mod hlog;
 mod lines;
 mod load;
 mod manifest;
+mod metrics;
 mod probes;
 mod series;
 mod writer;
@@ -32,6 +33,8 @@ pub const SERIES: &str = "series.csv";
 pub const FAULTS: &str = "faults.csv";
 /// Readings of processes and host.
 pub const PROBES: &str = "probes.csv";
+/// What servers published about themselves; only there if somebody was asked.
+pub const METRICS: &str = "metrics.csv";
 /// Phases, marks, stages, first failures.
 pub const EVENTS: &str = "events.jsonl";
 /// The page for people.

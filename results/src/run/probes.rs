@@ -47,7 +47,8 @@ impl ProbeWriter {
     }
 }
 
-fn seconds(at: Tick) -> String {
+/// Seconds with nine decimals.
+pub(super) fn seconds(at: Tick) -> String {
     format!("{}.{:09}", at.0 / 1_000_000_000, at.0 % 1_000_000_000)
 }
 
@@ -154,7 +155,7 @@ impl ProbeReader {
 }
 
 /// Seconds with nine decimals, exactly.
-fn tick(cell: &str) -> Result<Tick, String> {
+pub(super) fn tick(cell: &str) -> Result<Tick, String> {
     let wrong = || format!("at_s: “{}” is not a time", super::csv::clip(cell));
     let (whole, fraction) = cell.split_once('.').ok_or_else(wrong)?;
     if fraction.len() != 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) {

@@ -4,10 +4,13 @@
 use super::hlog::{self, HlogWriter};
 use super::manifest::{FORMAT, Manifest, Status};
 use super::probes::{self, ProbeWriter};
-use super::{EVENTS, FAULTS, INTERVALS, MANIFEST, PLAN, PROBES, Run, SCENARIO, SERIES, series};
+use super::{
+    EVENTS, FAULTS, INTERVALS, MANIFEST, METRICS, PLAN, PROBES, Run, SCENARIO, SERIES, metrics,
+    series,
+};
 use crate::analysis::Analysis;
 use crate::error::Error;
-use model::{Interval, Plan, ProbeSample, Record, Tick};
+use model::{Interval, MetricSample, Plan, ProbeSample, Record, Tick};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -42,6 +45,7 @@ pub struct RunWriter {
     faults: Growing,
     probes: Growing,
     events: Growing,
+    metrics: Option<Growing>,
     hlog: HlogWriter,
     prober: ProbeWriter,
 }
@@ -67,6 +71,7 @@ impl RunWriter {
             faults: grow(FAULTS, series::FAULTS_HEAD)?,
             probes: grow(PROBES, probes::HEAD)?,
             events: grow(EVENTS, "")?,
+            metrics: None,
             hlog: HlogWriter::default(),
             prober: ProbeWriter::default(),
             dir: dir.to_owned(),
@@ -102,6 +107,18 @@ impl RunWriter {
         self.probes.append(self.prober.rows(sample).as_bytes())
     }
 
+    /// What somebody published at one instant. The file comes into being with the first sample.
+    pub fn metrics(&mut self, samples: &[MetricSample]) -> Result<(), Error> {
+        let growing = match &mut self.metrics {
+            Some(growing) => growing,
+            None => {
+                let growing = Growing::create(&self.dir, METRICS, metrics::HEAD.as_bytes())?;
+                self.metrics.insert(growing)
+            }
+        };
+        growing.append(metrics::rows(samples).as_bytes())
+    }
+
     /// Something that happened.
     pub fn record(&mut self, record: &Record) -> Result<(), Error> {
         let mut line = serde_json::to_vec(record)
@@ -113,7 +130,8 @@ impl RunWriter {
     /// Ends the run at `end`: analyzes what was written and puts the result into the manifest.
     /// `reason` says why it was aborted; empty if it came to its end.
     pub fn finish(mut self, status: Status, reason: &str, end: Tick) -> Result<Analysis, Error> {
-        for growing in [&self.intervals, &self.series, &self.faults, &self.probes, &self.events] {
+        let always = [&self.intervals, &self.series, &self.faults, &self.probes, &self.events];
+        for growing in always.into_iter().chain(&self.metrics) {
             growing.file.sync_data().map_err(Error::io(&growing.path))?;
         }
         self.manifest.status = status;

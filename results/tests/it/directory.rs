@@ -2,17 +2,19 @@
 
 use crate::folder::Folder;
 use model::{
-    Edge, FaultClass, HostSample, Interval, Limits, Measure, Plan, ProbeSample, ProcessSample,
-    Record, Rng, TargetRef, Tick, What,
+    Edge, FaultClass, HostSample, Interval, Limits, Measure, MetricKind, MetricSample, Plan,
+    ProbeSample, Probes, ProcessSample, Record, Rng, Series, TargetRef, Tick, What,
 };
 use results::run::{self, Buckets, Manifest};
 use results::{Error, Run, RunWriter, Status};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The files that grow while a run goes.
-const GROWING: [&str; 5] = [run::INTERVALS, run::SERIES, run::FAULTS, run::PROBES, run::EVENTS];
+const GROWING: [&str; 6] =
+    [run::INTERVALS, run::SERIES, run::FAULTS, run::PROBES, run::METRICS, run::EVENTS];
 
 pub(crate) fn plan() -> Plan {
     Plan {
@@ -27,6 +29,7 @@ pub(crate) fn plan() -> Plan {
         phases: Vec::new(),
         limits: Limits::default(),
         thresholds: Vec::new(),
+        probes: Probes::default(),
     }
 }
 
@@ -67,10 +70,22 @@ fn random_probe(rng: &mut Rng, at: Tick) -> ProbeSample {
     }
 }
 
+fn random_metrics(rng: &mut Rng, at: Tick) -> Vec<MetricSample> {
+    let kinds = [MetricKind::Counter, MetricKind::Gauge, MetricKind::Untyped];
+    let sample = |(i, &kind): (usize, &MetricKind)| {
+        let name = format!("m{i}");
+        let labels = vec![("path".to_owned(), "/a,\"b\"".to_owned())];
+        let series = Arc::new(Series { source: "target".to_owned(), name, labels, kind });
+        MetricSample { at, series, value: rng.unit() * 1e9 }
+    };
+    kinds.iter().enumerate().map(sample).collect()
+}
+
 /// What was written into a small run.
 struct Written {
     intervals: Vec<Interval>,
     probes: Vec<ProbeSample>,
+    metrics: Vec<MetricSample>,
     events: Vec<Record>,
 }
 
@@ -78,7 +93,12 @@ fn write(dir: &Path, seed: u64) -> (Written, RunWriter) {
     let mut rng = Rng::new(seed, 0);
     let manifest = Manifest { name: "tiny".to_owned(), seed, ..Manifest::default() };
     let mut writer = RunWriter::create(dir, manifest, "about: a tiny run\n", &plan()).unwrap();
-    let mut written = Written { intervals: Vec::new(), probes: Vec::new(), events: Vec::new() };
+    let mut written = Written {
+        intervals: Vec::new(),
+        probes: Vec::new(),
+        metrics: Vec::new(),
+        events: Vec::new(),
+    };
     for second in 0..4 {
         let interval = random_interval(&mut rng, second);
         writer.interval(&interval).unwrap();
@@ -86,6 +106,9 @@ fn write(dir: &Path, seed: u64) -> (Written, RunWriter) {
         let probe = random_probe(&mut rng, Tick::from_millis(u64::from(second) * 1_000 + 3));
         writer.probe(&probe).unwrap();
         written.probes.push(probe);
+        let metrics = random_metrics(&mut rng, Tick::from_secs(second.into()));
+        writer.metrics(&metrics).unwrap();
+        written.metrics.extend(metrics);
         let what = What::Phase { name: format!("p\n{second}"), edge: Edge::End, overdue: true };
         let record = Record { at: Tick(rng.u64() >> 1), what };
         writer.record(&record).unwrap();
@@ -97,6 +120,7 @@ fn write(dir: &Path, seed: u64) -> (Written, RunWriter) {
 /// The run holds the first of what was written, and nothing else.
 fn check_prefix(run: &Run, written: &Written, context: &str) {
     assert_eq!(run.probes, written.probes[..run.probes.len()], "{context}");
+    assert_eq!(run.metrics, written.metrics[..run.metrics.len()], "{context}");
     assert_eq!(run.events, written.events[..run.events.len()], "{context}");
     for (second, interval) in run.seconds.iter().zip(&written.intervals) {
         assert_eq!(second.second, interval.second, "{context}");
@@ -226,6 +250,7 @@ fn errors_name_file_and_line() {
         (run::FAULTS, "x,join,closed,1\n", "second: “x” is not a number"),
         (run::INTERVALS, "Tag=join,1,1,1,AAAA\n", "histogram is too short"),
         (run::PROBES, "nonsense\n", "line 14: 1 cells instead of"),
+        (run::METRICS, "1.0,a,b,,gauge,1\n", "line 14: at_s: “1.0” is not a time"),
         (run::EVENTS, "{\"at\":1}\n", "events.jsonl, line 5: missing field `event`"),
     ] {
         let path = folder.path().join(name);

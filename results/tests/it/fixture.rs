@@ -3,8 +3,8 @@
 
 use model::{
     Accounts, Comparison, Counters, Crowd, Edge, FaultClass, HostSample, Interval, Limits, Measure,
-    Pacer, Phase, PhaseKind, Plan, ProbeSample, ProcessSample, Program, Quantity, Record, Rng,
-    RunPhase, Secret, StageTally, Tally, TargetRef, Threshold, Tick, Until, What,
+    Pacer, Phase, PhaseKind, Plan, ProbeSample, Probes, ProcessSample, Program, Quantity, Record,
+    Rng, RunPhase, Secret, StageTally, Tally, TargetRef, Threshold, Tick, Until, What,
 };
 use results::run::{Generator, HostFacts, Manifest, TargetFacts, iso_utc};
 use results::{Analysis, Error, RunWriter, Status};
@@ -228,6 +228,7 @@ pub(crate) fn plan() -> Plan {
         }],
         phases: names.iter().enumerate().map(run).collect(),
         limits: Limits::default(),
+        probes: Probes::default(),
         thresholds: vec![
             threshold("delivery p90: < 200ms", delivery(0.9), Comparison::Below, 200e6),
             threshold("delivery p99: < 1000ms", delivery(0.99), Comparison::Below, 1000e6),

@@ -97,6 +97,7 @@ fn run(case: &Case) -> Run {
         scenario: String::new(),
         seconds: (0..SECONDS).map(|number| second(case, number)).collect(),
         probes: (0..=u64::from(SECONDS)).map(|number| probe(case, number)).collect(),
+        metrics: Vec::new(),
         events: Vec::new(),
         notes: Vec::new(),
     }

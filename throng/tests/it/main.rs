@@ -11,6 +11,7 @@ mod cli;
 mod experiments;
 
 // An XMPP server that commits faults on purpose.
+mod metrics;
 mod muc;
 
 // Known truth: a target's own record of its faults against the ledger.
