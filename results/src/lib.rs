@@ -2,6 +2,7 @@
 
 pub mod analysis;
 mod error;
+pub mod laws;
 mod report;
 pub mod run;
 pub mod stats;
