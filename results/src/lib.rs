@@ -7,6 +7,7 @@ mod report;
 pub mod run;
 pub mod stats;
 pub mod summary;
+pub mod sweep;
 
 pub use analysis::{Analysis, exit_code};
 pub use error::Error;

@@ -29,12 +29,18 @@ pub fn summary_text(summary: &Summary, dir: &Path) -> String {
     text.0
 }
 
+/// Lines for a terminal.
 #[derive(Default)]
-struct Text(String);
+pub(crate) struct Text(String);
 
 impl Text {
+    /// All of it.
+    pub(crate) fn into_string(self) -> String {
+        self.0
+    }
+
     /// Words, wrapped at spaces; further lines are indented.
-    fn line(&mut self, words: &str) {
+    pub(crate) fn line(&mut self, words: &str) {
         let indent = words.len() - words.trim_start().len();
         let mut line = " ".repeat(indent);
         let mut empty = true;
@@ -55,7 +61,7 @@ impl Text {
     }
 
     /// A line that is laid out already; what is too long is cut.
-    fn raw(&mut self, line: &str) {
+    pub(crate) fn raw(&mut self, line: &str) {
         let line = line.trim_end();
         if line.chars().count() > COLUMNS {
             self.0.extend(line.chars().take(COLUMNS - 1));
@@ -66,7 +72,8 @@ impl Text {
         self.0.push('\n');
     }
 
-    fn blank(&mut self) {
+    /// An empty line.
+    pub(crate) fn blank(&mut self) {
         self.0.push('\n');
     }
 
