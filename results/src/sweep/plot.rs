@@ -39,6 +39,13 @@ impl Axis {
         Axis { low: 0.0, high: count * step, log: false, ticks }
     }
 
+    /// Ends a little behind the last value rather than at the next tick.
+    fn until(mut self, last: f64) -> Axis {
+        self.high = self.high.min(last * 1.02);
+        self.ticks.retain(|tick| *tick <= self.high);
+        self
+    }
+
     fn log(low: f64, high: f64) -> Axis {
         let first = low.max(f64::MIN_POSITIVE).log10().floor() as i32;
         let last = (high.max(f64::MIN_POSITIVE).log10().ceil() as i32).max(first + 1);
@@ -91,7 +98,7 @@ pub(super) fn draw(growth: &Growth, laws: &Laws, parameter: &str) -> String {
     let least = seen().filter(|&cost| cost > 0.0).fold(f64::MAX, f64::min).min(most);
     let (x, y) = match log {
         true => (Axis::log(low, high), Axis::log(least, most)),
-        false => (Axis::linear(high), Axis::linear(most)),
+        false => (Axis::linear(high).until(high), Axis::linear(most)),
     };
     let mut svg = open(&format!("{} by {parameter}", growth.label()), WIDTH, HEIGHT, LEFT);
     axes(&mut svg, growth, &x, &y, parameter);
