@@ -38,6 +38,23 @@ impl Plan {
         self.runs().map(|run| run.count).sum()
     }
 
+    /// Takes features away from everybody. The error is a feature that nobody uses.
+    pub fn without(&mut self, features: &[String]) -> Result<(), String> {
+        if let Some(unused) =
+            features.iter().find(|&f| !self.crowds.iter().any(|crowd| crowd.features.contains(f)))
+        {
+            return Err(unused.clone());
+        }
+        let keep = |feature: &String| !features.contains(feature);
+        self.crowds.iter_mut().for_each(|crowd| crowd.features.retain(keep));
+        for phase in &mut self.phases {
+            if let PhaseKind::Run(run) = &mut phase.kind {
+                run.features.retain(keep);
+            }
+        }
+        Ok(())
+    }
+
     /// The phases that bring people, in order.
     pub fn runs(&self) -> impl Iterator<Item = &RunPhase> {
         self.phases.iter().filter_map(|phase| match &phase.kind {

@@ -1,7 +1,10 @@
 //! Run directory, statistics, charts and reports.
 
+pub mod ablate;
 pub mod analysis;
+pub mod compare;
 mod error;
+pub mod experiment;
 pub mod laws;
 mod report;
 pub mod run;

@@ -30,6 +30,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// How does it behave under this crowd? Runs a scenario and reports
     Run(RunArgs),
+    /// Is the new build better? Compares two targets, builds or settings, run by run
+    Compare(CompareArgs),
+    /// What does each feature cost? Runs a scenario with everything, then without each feature
+    Ablate(AblateArgs),
     /// Prints the resolved plan of a scenario, with its peak rates
     Plan(PlanArgs),
     /// Checks whether a scenario can be run here: descriptors, ports, memory, target
@@ -94,6 +98,13 @@ pub(crate) struct RunArgs {
     /// Prints the summary as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// How runs are carried out, whatever is run.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
     /// Shows no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -112,6 +123,94 @@ pub(crate) struct RunArgs {
     /// Permission to load a host that is neither on loopback nor in a private network
     #[arg(long, value_name = "HOST")]
     pub(crate) i_am_allowed_to_load: Vec<String>,
+}
+
+/// How an experiment is carried out.
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    /// The experiment's folder; one that was interrupted goes on [default: runs/KIND-NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Prints the answer as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "A side is a target (`prosody`), another build of it (`prosody@PROGRAM`), \
+knobs (`?codec=json`, `yardstick?codec=json`), or a URL.
+
+Examples:
+  throng compare scenarios/quickstart.yaml --base '?codec=json' --candidate '?codec=proto'
+  throng compare scenarios/quickstart.yaml --candidate yardstick@old/throng --tolerate 5%
+  throng compare scenarios/quickstart.yaml --aa
+  throng compare runs/base-1,runs/base-2,runs/base-3 runs/new-1,runs/new-2,runs/new-3
+
+Exit code: 0 no regression · 1 a regression beyond --tolerate · 2 wrong usage or scenario ·
+3 could not be compared")]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Run directories to compare with those given first, separated by commas: nothing is run
+    #[arg(value_name = "RUNS", conflicts_with_all = ["base", "candidate", "aa"])]
+    pub(crate) runs: Option<String>,
+    /// What is compared with [default: the scenario's target]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) base: Option<String>,
+    /// What is compared [default: the scenario's target]
+    #[arg(long, value_name = "TARGET", required_unless_present_any = ["aa", "runs"])]
+    pub(crate) candidate: Option<String>,
+    /// Both sides are the base: measures the noise
+    #[arg(long, conflicts_with = "candidate")]
+    pub(crate) aa: bool,
+    /// Runs of each side, in the order base, candidate, candidate, base, …
+    #[arg(long, default_value_t = 6, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=100))]
+    pub(crate) pairs: u32,
+    /// Regressions up to this size do not fail, as in 5%
+    #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = percent)]
+    pub(crate) tolerate: f64,
+    /// Writes the comparison as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A feature is one of the protocol's that the scenario uses (`avatars`), or \
+knobs of the target
+that take it away (`presence=off`, `presence=off&history=0`).
+
+Examples:
+  throng ablate scenarios/quickstart.yaml
+  throng ablate scenarios/quickstart.yaml --features history,members,presence=off --rounds 3
+
+Exit code: 0 answered · 2 wrong usage or scenario · 3 could not measure"
+)]
+pub(crate) struct AblateArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// What is taken away, one after the other [default: all features the scenario uses]
+    #[arg(long, value_name = "NAME,KNOB=VALUE", value_delimiter = ',')]
+    pub(crate) features: Vec<String>,
+    /// Runs of each arm, interleaved
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) rounds: u32,
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+}
+
+/// A percentage as a fraction.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>();
+    let share = number.map_err(|_| format!("`{text}` is no percentage; write it as 5%"))? / 100.0;
+    match (0.0..=10.0).contains(&share) {
+        true => Ok(share),
+        false => Err("it must be between 0% and 1000%".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,8 @@ use crate::failure::Failure;
 use crate::site::{self, Site};
 use model::scenario::{PlanOptions, Scenario, TEXT_BYTES_MAX};
 use model::{Facts, Plan, Protocol};
+use results::experiment::Arm;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A scenario that is ready to be run.
@@ -20,6 +22,17 @@ pub(crate) struct Loaded {
 
 /// Reads, changes and resolves a scenario.
 pub(crate) fn load(args: &ScenarioArgs) -> Result<Loaded, Failure> {
+    load_arm(args, &Arm::default())
+}
+
+/// Reads a scenario and resolves one variant of it.
+pub(crate) fn load_arm(args: &ScenarioArgs, arm: &Arm) -> Result<Loaded, Failure> {
+    let Some(people) = arm.people else { return load_scaled(args, arm, args.scale) };
+    let whole = load_scaled(args, arm, args.scale)?.plan.people().max(1);
+    load_scaled(args, arm, args.scale * f64::from(people) / f64::from(whole))
+}
+
+fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Failure> {
     let path = &args.scenario;
     let text = read(path)?;
     let mut scenario = Scenario::parse(&path.display().to_string(), &text)
@@ -30,14 +43,26 @@ pub(crate) fn load(args: &ScenarioArgs) -> Result<Loaded, Failure> {
         })?;
         scenario.set(key, value).map_err(|mistake| Failure::mistakes(&[mistake]))?;
     }
+    for (key, value) in &arm.set {
+        scenario.set(key, value).map_err(|mistake| Failure::mistakes(&[mistake]))?;
+    }
     let target = scenario.target().map_err(|mistakes| Failure::mistakes(&mistakes))?;
     let folders = site::folders(args.folder.targets.as_deref(), Some(path));
     let (site, protocol) = site::resolve(&target, scenario.protocol().as_deref(), &folders)?;
-    let options = PlanOptions { name: name(path), seed: args.seed, scale: args.scale };
+    let options = PlanOptions { name: name(path), seed: args.seed, scale };
     let facts = |name: &str| -> Option<&'static Facts> { Some(protocols::protocol(name)?.facts()) };
-    let plan = scenario
+    let mut plan = scenario
         .plan(&options, &facts, protocol.facts().name)
         .map_err(|mistakes| Failure::mistakes(&mistakes))?;
+    plan.without(&arm.without).map_err(|feature| {
+        let used: BTreeSet<&str> =
+            plan.crowds.iter().flat_map(|crowd| &crowd.features).map(String::as_str).collect();
+        let used: Vec<&str> = used.into_iter().collect();
+        Failure::usage(format!(
+            "nobody in the scenario uses the feature `{feature}`; used are: {}",
+            used.join(", ")
+        ))
+    })?;
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     Ok(Loaded { text, plan, site, protocol, folder })
 }

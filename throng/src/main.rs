@@ -4,9 +4,11 @@ mod cli;
 mod command;
 mod failure;
 mod host;
+mod lab;
 mod load;
 mod progress;
 mod site;
+mod trial;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -15,6 +17,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => command::run::run(&args),
+        Command::Compare(args) => command::compare::compare(&args),
+        Command::Ablate(args) => command::ablate::ablate(&args),
         Command::Plan(args) => command::plan::plan(&args),
         Command::Check(args) => command::check::check(&args),
         Command::Report(args) => command::report::report(&args),

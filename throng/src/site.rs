@@ -69,7 +69,14 @@ pub(crate) fn resolve(
     folders: &[PathBuf],
 ) -> Result<(Site, &'static dyn Protocol), Failure> {
     if !target.name.contains("://") {
-        let spec = Box::new(find(&target.name, folders)?);
+        let (name, program) = match target.name.split_once('@') {
+            Some((name, program)) => (name, Some(program)),
+            None => (target.name.as_str(), None),
+        };
+        let mut spec = Box::new(find(name, folders)?);
+        if let Some(program) = program {
+            replace_program(&mut spec, program)?;
+        }
         let knobs = spec.knobs(&target.options).map_err(Failure::usage)?;
         let protocol = protocol_of(protocol.unwrap_or(&spec.protocol))?;
         return Ok((Site::Own { spec, knobs }, protocol));
@@ -92,6 +99,35 @@ pub(crate) fn resolve(
         )));
     }
     Ok((Site::Elsewhere { url: target.name.clone() }, protocol))
+}
+
+/// Another build of a target: its program is replaced in every command that begins with it.
+fn replace_program(spec: &mut Spec, program: &str) -> Result<(), Failure> {
+    let path = std::fs::canonicalize(program).map_err(|error| {
+        Failure::usage(format!("cannot find the program `{program}` of the target: {error}"))
+    })?;
+    let path = path.to_string_lossy().into_owned();
+    let old = spec.command.first().cloned();
+    let version = spec.version.iter_mut().map(|version| &mut version.command);
+    for command in version.chain([&mut spec.command]) {
+        if let Some(first) = command.first_mut().filter(|first| Some(&**first) == old.as_ref()) {
+            first.clone_from(&path);
+        }
+    }
+    Ok(())
+}
+
+/// The changes that make a scenario's target another one: `?knob=value&…` for knobs of the same
+/// target, `NAME`, `NAME@PROGRAM`, `NAME?knob=value` or a URL for another one.
+pub(crate) fn changes(variant: &str) -> Result<Vec<(String, String)>, Failure> {
+    let Some(knobs) = variant.strip_prefix('?') else {
+        return Ok(vec![("target".to_owned(), variant.to_owned())]);
+    };
+    let pair = |pair: &str| match pair.split_once('=') {
+        Some((knob, value)) => Ok((format!("target.{knob}"), value.to_owned())),
+        None => Err(Failure::usage(format!("`?{knobs}` needs the form ?knob=value&knob=value"))),
+    };
+    knobs.split('&').map(pair).collect()
 }
 
 fn protocol_of(name: &str) -> Result<&'static dyn Protocol, Failure> {

@@ -10,8 +10,7 @@ mod totals;
 use crate::run::{FORMAT, Run};
 use crate::summary::{Health, Level, Outcome, PhaseRow, Rates, Summary, Verdict};
 use model::{Interval, What};
-use processes::Processes;
-pub(crate) use processes::Reading;
+pub(crate) use processes::{Processes, Reading};
 
 /// Everything that is derived from a run.
 #[derive(Clone, Debug)]

@@ -52,7 +52,7 @@ impl Track {
 
 /// The processes of one role.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Processes {
+pub(crate) struct Processes {
     tracks: Vec<Track>,
     pub(super) readings: Vec<Reading>,
     /// First and last reading, seconds.
@@ -61,7 +61,7 @@ pub(super) struct Processes {
 
 impl Processes {
     /// Follows the processes that `role` picks from each reading.
-    pub(super) fn of(run: &Run, role: impl Fn(&ProbeSample) -> &Vec<ProcessSample>) -> Processes {
+    pub(crate) fn of(run: &Run, role: impl Fn(&ProbeSample) -> &Vec<ProcessSample>) -> Processes {
         let mut processes = Processes::default();
         let mut open: BTreeMap<u32, usize> = BTreeMap::new();
         let mut before_s = None;
@@ -102,7 +102,7 @@ impl Processes {
     }
 
     /// What was used from one instant to another; `None` if nothing was watched then.
-    pub(super) fn usage(&self, from_s: f64, to_s: f64) -> Option<Usage> {
+    pub(crate) fn usage(&self, from_s: f64, to_s: f64) -> Option<Usage> {
         let (first_s, last_s) = self.watched_s?;
         let (from_s, to_s) = (from_s.max(first_s), to_s.min(last_s));
         if from_s >= to_s {
@@ -129,8 +129,8 @@ impl Processes {
         Some(Usage {
             cpu_mean_percent: tenth(mean),
             cpu_max_percent: tenth(peak),
-            cpu_s: thousandth(cpu_s),
-            run_queue_s: thousandth(run_queue_s),
+            cpu_s: millionth(cpu_s),
+            run_queue_s: millionth(run_queue_s),
             rss_mean_bytes: ratio(rss_sum, within.len() as f64) as u64,
             rss_peak_bytes: rss.max().unwrap_or(0),
         })
@@ -141,8 +141,8 @@ fn tenth(value: f64) -> f64 {
     finite((value * 10.0).round() / 10.0)
 }
 
-fn thousandth(value: f64) -> f64 {
-    finite((value * 1e3).round() / 1e3)
+fn millionth(value: f64) -> f64 {
+    finite((value * 1e6).round() / 1e6)
 }
 
 #[cfg(test)]

@@ -118,6 +118,12 @@ pub(crate) struct Backdrop {
 }
 
 impl Backdrop {
+    /// Nothing, for pages without charts over time.
+    pub(crate) fn none() -> Backdrop {
+        let (tints, shades) = (Vec::new(), Vec::new());
+        Backdrop { length: 1.0, tints, shades, phases: Vec::new(), marks: Vec::new() }
+    }
+
     /// The backdrop of a run: stages where there are any, phases otherwise.
     pub(crate) fn of(summary: &Summary) -> Backdrop {
         let arrivals: Vec<_> = summary.phases.iter().filter(|phase| phase.arrivals).collect();
@@ -147,11 +153,13 @@ impl Backdrop {
     }
 }
 
-fn axis(label: &str, unit: Unit) -> Axis {
+/// An axis that is not logarithmic.
+pub(crate) fn axis(label: &str, unit: Unit) -> Axis {
     Axis { label: label.to_owned(), unit, log: false }
 }
 
-fn line(name: &str, hue: Hue, axis: usize, area: bool, y: Vec<Option<f64>>) -> Line {
+/// A line.
+pub(crate) fn line(name: &str, hue: Hue, axis: usize, area: bool, y: Vec<Option<f64>>) -> Line {
     Line { name: name.to_owned(), hue, axis, area, y }
 }
 
@@ -255,7 +263,7 @@ fn percentiles(histos: &[Buckets], which: &[(&str, f64, Hue)]) -> Vec<Line> {
 }
 
 /// Latency over time, by measure: the corrected one and the service time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Latencies {
     /// Measures in the order in which they are offered: deliveries first.
     pub(crate) measures: Vec<String>,

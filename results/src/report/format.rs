@@ -31,6 +31,7 @@ pub(crate) fn short(value: f64) -> String {
 pub(crate) fn duration(ms: f64) -> String {
     match ms {
         0.0 => "0".to_owned(),
+        v if v < 0.00995 => format!("{} µs", short(v * 1e3)),
         v if v < 1.0 => format!("{:.0} µs", v * 1e3),
         v if v < 999.5 => format!("{} ms", short(v)),
         v if v < 600e3 => format!("{} s", short(v / 1e3)),
@@ -88,6 +89,7 @@ mod tests {
         }
         for (ms, want) in [
             (0.0, "0"),
+            (0.00123, "1.23 µs"),
             (0.0423, "42 µs"),
             (1.234, "1.23 ms"),
             (12.345, "12.3 ms"),

@@ -3,11 +3,13 @@
 pub(crate) mod chart;
 pub(crate) mod escape;
 pub(crate) mod format;
+pub(crate) mod page;
 mod provenance;
 pub(crate) mod svg;
-mod table;
+pub(crate) mod table;
 pub(crate) mod text;
-mod thin;
+pub(crate) mod thin;
+pub(crate) mod whiskers;
 mod words;
 
 use crate::analysis::Analysis;
@@ -26,8 +28,12 @@ pub use text::summary_text;
 /// Measures whose latency gets a chart in the Markdown report, if they occurred; the page has all.
 const LATENCY_CHARTS: [&str; 3] = ["delivery", "join", "say"];
 
-const PAGE: &str = include_str!("../../assets/report.html.j2");
-const MARKDOWN: &str = include_str!("../../assets/report.md.j2");
+const PAGE: &str = concat!(
+    include_str!("../../assets/macros.html.j2"),
+    include_str!("../../assets/report.html.j2")
+);
+const MARKDOWN: &str =
+    concat!(include_str!("../../assets/macros.md.j2"), include_str!("../../assets/report.md.j2"));
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uPlot.min.css");
@@ -102,10 +108,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn markdown(&self) -> Result<String, Error> {
-        let mut environment = Environment::new();
-        environment.set_auto_escape_callback(|_| AutoEscape::None);
-        environment.add_filter("md", |text: &str| escape::markdown(text));
-        self.render(environment, MARKDOWN, String::new())
+        self.render(markdown_environment(), MARKDOWN, String::new())
     }
 
     fn page(&self) -> Result<String, Error> {
@@ -113,21 +116,15 @@ impl<'a> Drawing<'a> {
             Data { backdrop: &self.backdrop, charts: &self.charts, latencies: &self.latencies };
         let json = serde_json::to_string(&data)
             .map_err(|error| Error::Template { reason: error.to_string() })?;
-        let mut environment = Environment::new();
-        environment.set_auto_escape_callback(|_| AutoEscape::Html);
-        environment.add_filter("plain", |text: &str| escape::plain(text));
-        self.render(environment, PAGE, escape::script(&json))
+        self.render(html_environment(), PAGE, escape::script(&json))
     }
 
     fn render(
         &self,
-        mut environment: Environment,
+        environment: Environment,
         template: &str,
         data: String,
     ) -> Result<String, Error> {
-        let broken = |error: minijinja::Error| Error::Template { reason: format!("{error:#}") };
-        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-        environment.set_syntax(syntax.map_err(broken)?);
         let charts: Vec<(&str, &str)> = self
             .latency_charts()
             .chain(&self.charts)
@@ -158,6 +155,34 @@ impl<'a> Drawing<'a> {
             "uplot_script": UPLOT_SCRIPT,
             "data": data,
         });
-        environment.render_str(template, Value::from(Serde(values))).map_err(broken)
+        fill(environment, template, values)
     }
+}
+
+/// For pages: every value is escaped unless the template says otherwise.
+fn html_environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("plain", |text: &str| escape::plain(text));
+    environment
+}
+
+/// For Markdown: foreign words go through the filter `md`.
+fn markdown_environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.add_filter("md", |text: &str| escape::markdown(text));
+    environment
+}
+
+/// Fills in a template of ours.
+fn fill(
+    mut environment: Environment<'_>,
+    template: &str,
+    values: serde_json::Value,
+) -> Result<String, Error> {
+    let broken = |error: minijinja::Error| Error::Template { reason: format!("{error:#}") };
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.map_err(broken)?);
+    environment.render_str(template, Value::from(Serde(values))).map_err(broken)
 }

@@ -27,11 +27,13 @@ pub(crate) struct Row {
 }
 
 impl Table {
-    fn new(head: &[&str]) -> Table {
+    /// An empty table.
+    pub(crate) fn new(head: &[&str]) -> Table {
         Table { head: head.iter().map(|&name| name.to_owned()).collect(), ..Table::default() }
     }
 
-    fn row(&mut self, minor: bool, cells: impl IntoIterator<Item = String>) {
+    /// Adds a row.
+    pub(crate) fn row(&mut self, minor: bool, cells: impl IntoIterator<Item = String>) {
         let cells: Vec<String> = cells.into_iter().map(|cell| plain(&cell)).collect();
         debug_assert_eq!(cells.len(), self.head.len());
         self.rows.push(Row { cells, minor });

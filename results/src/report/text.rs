@@ -2,7 +2,7 @@
 
 use super::escape::plain;
 use super::format::{bytes, count, duration, percent, short};
-use super::table::{judged_value, outcome};
+use super::table::{Table, judged_value, outcome};
 use super::words::{verdict_sentence, verdict_word};
 use crate::summary::{Outcome, Summary, Usage};
 use std::fmt::Write as _;
@@ -10,6 +10,10 @@ use std::path::Path;
 
 /// Columns of a terminal.
 const COLUMNS: usize = 80;
+/// Spaces between columns of a table.
+const GAP: usize = 2;
+/// Least width of a table's first column.
+const FIRST_MIN: usize = 12;
 
 /// The summary as a text for people; `dir` is the run directory, where the report is.
 pub fn summary_text(summary: &Summary, dir: &Path) -> String {
@@ -21,22 +25,53 @@ pub fn summary_text(summary: &Summary, dir: &Path) -> String {
     errors(&mut text, summary);
     health(&mut text, summary);
     thresholds(&mut text, summary);
-    let report = dir.join(crate::run::REPORT_HTML);
     text.blank();
     text.line(&format!("{}: {}", verdict_word(summary).to_uppercase(), verdict_sentence(summary)));
-    // A path is for copying, so it is never cut.
-    let _ = writeln!(text.0, "report: {}", plain(&report.display().to_string()));
-    text.0
+    text.path("report", &dir.join(crate::run::REPORT_HTML));
+    text.finish()
 }
 
-/// Lines for a terminal.
+/// Text of at most eighty columns, as it grows.
 #[derive(Default)]
 pub(crate) struct Text(String);
 
 impl Text {
     /// All of it.
-    pub(crate) fn into_string(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.0
+    }
+
+    /// A path is for copying, so it is never cut.
+    pub(crate) fn path(&mut self, label: &str, path: &Path) {
+        let _ = writeln!(self.0, "{label}: {}", plain(&path.display().to_string()));
+    }
+
+    /// A thick rule from edge to edge.
+    pub(crate) fn rule(&mut self) {
+        self.raw(&"━".repeat(COLUMNS));
+    }
+
+    /// A table: the first column is words and gets what the others leave.
+    pub(crate) fn table(&mut self, table: &Table) {
+        let width = |column: usize| {
+            let cells = table.rows.iter().map(|row| row.cells[column].chars().count());
+            cells.chain([table.head[column].chars().count()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
+        let others: usize = widths[1..].iter().map(|width| width + GAP).sum();
+        let first = widths[0].min(COLUMNS.saturating_sub(others).max(FIRST_MIN));
+        let line = |cells: &[String], indent: &str| {
+            let name = fit(&format!("{indent}{}", cells[0]), first);
+            let figures = cells[1..].iter().zip(&widths[1..]);
+            let pad = |(cell, width): (&String, &usize)| {
+                " ".repeat(width + GAP - cell.chars().count()) + cell
+            };
+            name + &figures.map(pad).collect::<String>()
+        };
+        self.raw(&line(&table.head, ""));
+        for row in &table.rows {
+            self.raw(&line(&row.cells, if row.minor { "  " } else { "" }));
+        }
     }
 
     /// Words, wrapped at spaces; further lines are indented.
@@ -72,7 +107,6 @@ impl Text {
         self.0.push('\n');
     }
 
-    /// An empty line.
     pub(crate) fn blank(&mut self) {
         self.0.push('\n');
     }
@@ -94,7 +128,7 @@ impl Text {
     }
 
     /// A heading with a rule to the edge.
-    fn head(&mut self, words: &str) {
+    pub(crate) fn head(&mut self, words: &str) {
         self.blank();
         let rule = "─".repeat(COLUMNS.saturating_sub(words.chars().count() + 1));
         self.raw(&format!("{words} {rule}"));
@@ -111,7 +145,7 @@ fn fit(text: &str, width: usize) -> String {
 }
 
 fn head(text: &mut Text, s: &Summary) {
-    text.raw(&"━".repeat(COLUMNS));
+    text.rule();
     let version = if s.target_version.is_empty() {
         String::new()
     } else {

@@ -41,6 +41,12 @@ impl Buckets {
         self.0.last().map_or(0, |b| b.0)
     }
 
+    /// The mean, nanoseconds; zero if empty.
+    pub fn mean_ns(&self) -> f64 {
+        let sum: f64 = self.0.iter().map(|&(ns, n)| ns as f64 * n as f64).sum();
+        sum / (self.count() as f64).max(1.0)
+    }
+
     /// Adds everything to a histogram.
     pub fn add_to(&self, histo: &mut Histo) {
         for &(ns, n) in &self.0 {

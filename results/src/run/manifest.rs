@@ -7,6 +7,11 @@ use std::collections::BTreeMap;
 /// Version of the run directory's format; a reader refuses a newer one.
 pub const FORMAT: u32 = 1;
 
+/// The reason of a run that the user ended.
+pub const INTERRUPTED: &str = "interrupted by a signal";
+/// The reason of a run that lost a worker process.
+pub const CRIPPLED: &str = "a part of the generator was lost";
+
 /// Whether a run came to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

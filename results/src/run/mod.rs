@@ -12,7 +12,9 @@ mod writer;
 
 pub use buckets::Buckets;
 pub use load::{MeasureSecond, Run, Second};
-pub use manifest::{FORMAT, Generator, HostFacts, Manifest, Status, TargetFacts, iso_utc};
+pub use manifest::{
+    CRIPPLED, FORMAT, Generator, HostFacts, INTERRUPTED, Manifest, Status, TargetFacts, iso_utc,
+};
 pub use writer::RunWriter;
 pub(crate) use writer::replace;
 

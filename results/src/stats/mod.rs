@@ -2,6 +2,7 @@
 //! given to them stands for one run, never for one second of it (docs/statistics.md).
 
 mod bootstrap;
+mod contrast;
 mod effect;
 mod many;
 mod mser;
@@ -11,6 +12,7 @@ mod power;
 mod simulated_tests;
 
 pub use bootstrap::{difference, difference_absolute, mean_bounds};
+pub use contrast::contrast;
 pub use effect::{cliffs_delta, hedges_g};
 pub use many::benjamini_hochberg;
 pub use mser::mser5;

@@ -19,7 +19,7 @@ pub(super) fn text(sweep: &Sweep) -> String {
             text.line(&format!("  {}", safe(&finding)));
         }
     }
-    text.into_string()
+    text.finish()
 }
 
 fn table(text: &mut Text, growth: &Growth, parameters: &[String]) {

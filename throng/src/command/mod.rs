@@ -1,6 +1,8 @@
 //! One file a command.
 
+pub(crate) mod ablate;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod list;
 pub(crate) mod plan;
 pub(crate) mod report;

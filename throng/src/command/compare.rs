@@ -1,0 +1,86 @@
+//! `throng compare`: is the new build better?
+
+use crate::cli::CompareArgs;
+use crate::command::run::print_json;
+use crate::failure::{Ending, Failure};
+use crate::lab::{self, Lab};
+use crate::site;
+use results::compare::{Comparison, Question, compare as compare_trials, junit};
+use results::experiment::{Arm, Drawn, Rounds, Trial, stored};
+use std::path::{Path, PathBuf};
+
+/// The arm of the base, and of the candidate.
+const LABELS: [&str; 2] = ["base", "candidate"];
+
+/// Runs both sides in turn and compares them.
+pub(crate) fn compare(args: &CompareArgs) -> Ending {
+    if let Some(candidates) = &args.runs {
+        return compare_stored(args, candidates);
+    }
+    let own = || crate::load::load(&args.scenario).map(|loaded| loaded.plan.target.name);
+    let name = |side: &Option<String>| side.clone().map_or_else(own, Ok);
+    let base = name(&args.base)?;
+    let candidate = if args.aa { base.clone() } else { name(&args.candidate)? };
+    let arm = |label: &str, side: Option<&String>| -> Result<Arm, Failure> {
+        let set = side.map_or(Ok(Vec::new()), |side| site::changes(side))?;
+        Ok(Arm { set, ..Arm::named(label) })
+    };
+    let other = if args.aa { args.base.as_ref() } else { args.candidate.as_ref() };
+    let arms = vec![arm(LABELS[0], args.base.as_ref())?, arm(LABELS[1], other)?];
+    let rounds = Rounds { arms, rounds: args.pairs as usize };
+    let mut lab = Lab::open("compare", &rounds, &args.scenario, &args.lab)?;
+    let trials = lab.pursue(&rounds)?;
+    let of = |label: &str| -> Vec<Trial> {
+        trials.iter().filter(|trial| trial.arm.label == label).cloned().collect()
+    };
+    let question = Question { base, candidate, is_aa: args.aa, tolerate: args.tolerate };
+    let (comparison, drawn) =
+        compare_trials(&question, &of(LABELS[0]), &of(LABELS[1])).map_err(unreadable)?;
+    lab.conclude(&comparison, &drawn)?;
+    report(args, &comparison, &drawn, Some(lab.dir()))
+}
+
+/// Compares runs that were made before.
+fn compare_stored(args: &CompareArgs, candidates: &str) -> Ending {
+    let bases = args.scenario.scenario.to_string_lossy().into_owned();
+    let read = |dirs: &str| -> Result<Vec<Trial>, Failure> {
+        let trials = dirs.split(',').map(|dir| stored(&PathBuf::from(dir)));
+        trials.collect::<Result<_, _>>().map_err(unreadable)
+    };
+    let (base, candidate) = (read(&bases)?, read(candidates)?);
+    let name =
+        |trials: &[Trial]| trials.first().map_or(String::new(), |t| t.summary.target.clone());
+    let question = Question {
+        base: name(&base),
+        candidate: name(&candidate),
+        is_aa: false,
+        tolerate: args.tolerate,
+    };
+    let (comparison, drawn) = compare_trials(&question, &base, &candidate).map_err(unreadable)?;
+    if let Some(dir) = &args.lab.out {
+        results::experiment::write_report(dir, &drawn).map_err(unreadable)?;
+    }
+    report(args, &comparison, &drawn, args.lab.out.as_deref())
+}
+
+/// Tells everybody who wants to know.
+fn report(
+    args: &CompareArgs,
+    comparison: &Comparison,
+    drawn: &Drawn,
+    dir: Option<&Path>,
+) -> Ending {
+    match args.lab.json {
+        true => print_json(comparison)?,
+        false => print!("{}", drawn.text(dir)),
+    }
+    if let Some(file) = &args.junit {
+        lab::write(file, &junit(comparison))?;
+    }
+    lab::tell_forge(&drawn.markdown)?;
+    Ok(comparison.exit_code())
+}
+
+fn unreadable(error: results::Error) -> Failure {
+    Failure::usage(error.to_string())
+}
