@@ -34,8 +34,10 @@ pub const MARGIN: f64 = 6.0;
 pub const MISFIT_P: f64 = 0.01;
 /// How often a believed law is fitted to data drawn anew.
 const REDRAWS: usize = 400;
-/// Relative error (squared) that no measurement is better than.
-const EXACT: f64 = 1e-12;
+/// Every law is a simplification (deliveries to all but oneself are `n (n - 1)`, not `n²`): this
+/// relative distance from a curve is part of every law's spread, so that costs which hardly spread
+/// do not rule out a plain law for a fraction of a percent.
+const SIMPLIFICATION: f64 = 0.01;
 const STREAM: u64 = 0x1a75;
 
 /// A law fitted to the points.
@@ -202,7 +204,7 @@ impl Fit {
             return None;
         }
         let curve = sizes.nearest(law);
-        let variance = (curve.squares / count).max(EXACT);
+        let variance = curve.squares / count + SIMPLIFICATION.powi(2);
         let aicc = count * variance.ln() + 2.0 * k + 2.0 * k * (k + 1.0) / (count - k - 1.0);
         let unknown = |(name, value)| (name, value, Bounds::UNKNOWN);
         curve.squares.is_finite().then(|| Fit {
@@ -272,7 +274,7 @@ impl Fit {
 fn misfit(fit: &Fit, sizes: &Sizes) -> Option<f64> {
     let between = sizes.n.len().checked_sub(fit.law.coefficients()).filter(|&f| f > 0)? as f64;
     let repeats = sizes.count().checked_sub(sizes.n.len()).filter(|&f| f > 0)? as f64;
-    let noise = (sizes.within / repeats).max(EXACT);
+    let noise = sizes.within / repeats + SIMPLIFICATION.powi(2);
     let ratio = ((fit.curve.squares - sizes.within).max(0.0) / between) / noise;
     Some(FisherSnedecor::new(between, repeats).ok()?.sf(ratio))
 }

@@ -79,6 +79,14 @@ fn the_coefficient_of_a_square_is_found_within_two_percent() {
 }
 
 #[test]
+fn counts_without_any_spread_still_have_their_plain_law() {
+    let laws = fit(&points(0, &hundreds(), 0.0, |n| 0.1 * n * (n - 1.0)), 1);
+    assert_eq!((&laws.verdict, laws.left_out), (&Verdict::Law(Law::Quadratic), 3));
+    let value = laws.best().unwrap().coefficients[1].1;
+    assert!((value / 0.1 - 1.0).abs() < 0.02 && !laws.is_misfit(), "{value}");
+}
+
+#[test]
 fn bounds_hold_the_coefficient_and_the_next_decade() {
     let (mut coefficient, mut decade, mut curve) = (0, 0, 0);
     for seed in 0..40 {
