@@ -5,11 +5,13 @@ pub mod analysis;
 pub mod compare;
 mod error;
 pub mod experiment;
+pub mod laws;
 mod report;
 pub mod run;
 pub mod stats;
 pub mod suite;
 pub mod summary;
+pub mod sweep;
 
 pub use analysis::{Analysis, exit_code};
 pub use error::Error;

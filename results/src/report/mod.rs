@@ -8,7 +8,7 @@ pub(crate) mod page;
 mod provenance;
 pub(crate) mod svg;
 pub(crate) mod table;
-mod text;
+pub(crate) mod text;
 pub(crate) mod thin;
 pub(crate) mod whiskers;
 pub(crate) mod words;

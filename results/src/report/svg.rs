@@ -27,7 +27,8 @@ const MARKS_MAX: usize = 200;
 /// Tints of stages, in the order of their names.
 const TINTS: [&str; 6] = ["#4f83cc", "#e0a030", "#58a182", "#9a6fb0", "#c76b6b", "#7a8794"];
 
-fn color(hue: Hue) -> &'static str {
+/// The color of a line.
+pub(crate) fn color(hue: Hue) -> &'static str {
     match hue {
         Hue::First => "#2f6fd0",
         Hue::Second => "#1f9d7a",
@@ -133,6 +134,23 @@ fn trim(text: String) -> String {
     }
 }
 
+/// The beginning of a chart: its ground, and its title above `left`.
+pub(crate) fn open(title: &str, width: f64, height: f64, left: f64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" role=\"img\" font-size=\"12\" \
+         font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n\
+         <title>{title}</title>\n\
+         <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"#ffffff\" \
+         stroke=\"#d5dae1\"/>\n\
+         <text x=\"{left}\" y=\"26\" font-size=\"15\" font-weight=\"600\" \
+         fill=\"#1c2430\">{title}</text>\n",
+        width - 1.0,
+        height - 1.0,
+        title = xml(title)
+    )
+}
+
 /// Draws a chart.
 pub(crate) fn draw(chart: &Chart, backdrop: &Backdrop) -> String {
     let (rows, marks) = mark_rows(backdrop, &chart.axes);
@@ -140,19 +158,7 @@ pub(crate) fn draw(chart: &Chart, backdrop: &Backdrop) -> String {
     let names = if backdrop.phases.is_empty() { 0.0 } else { NAME_ROW };
     let top = TOP + names + rows as f64 * MARK_ROW;
     let frame = Frame { top, names, right, length: backdrop.length };
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" font-size=\"12\" \
-         font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n\
-         <title>{title}</title>\n\
-         <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"#ffffff\" \
-         stroke=\"#d5dae1\"/>\n\
-         <text x=\"{LEFT}\" y=\"26\" font-size=\"15\" font-weight=\"600\" \
-         fill=\"#1c2430\">{title}</text>\n",
-        WIDTH - 1.0,
-        HEIGHT - 1.0,
-        title = xml(&chart.title)
-    );
+    let mut svg = open(&chart.title, WIDTH, HEIGHT, LEFT);
     shades(&mut svg, &frame, backdrop);
     time_axis(&mut svg, &frame);
     for (side, axis) in chart.axes.iter().enumerate() {

@@ -31,10 +31,10 @@ fn least_shift(n: f64, m: f64, alpha: f64, power: f64) -> f64 {
 }
 
 /// Runs needed on each side to find a relative difference in the one of `measures` measures that
-/// has it, where whole runs spread by `cv` (standard deviation over mean). `alpha / measures` is the
-/// level that Benjamini and Hochberg ask of a measure that stands alone. The t-test's power counts,
-/// and that the permutation test can reach the level; where only its very smallest p does, all runs
-/// of one side must lie above all of the other. More than `RUNS_MAX` is `u32::MAX`.
+/// has it, where whole runs spread by `cv` (standard deviation over mean). `alpha / measures` is
+/// the level that Benjamini and Hochberg ask of a measure that stands alone. The t-test's power
+/// counts, and that the permutation test can reach the level; where only its very smallest p does,
+/// all runs of one side must lie above all of the other. More than `RUNS_MAX` is `u32::MAX`.
 pub fn runs_needed(
     cv: f64,
     relative_difference: f64,

@@ -94,3 +94,20 @@ fn as_many_runs_as_are_needed_find_it() {
         assert!(got >= 0.76, "{n} + {n} runs, CV {cv}, {measures} measures: {got}");
     }
 }
+
+/// The table of docs/statistics.md.
+#[test]
+fn the_table_of_runs_needed_is_documented() {
+    let mut table = String::new();
+    for cv in [0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1] {
+        table += &format!("| {} % |", cv * 100.0);
+        for (difference, measures) in [0.02, 0.05, 0.1, 0.2].iter().flat_map(|&d| [(d, 1), (d, 12)])
+        {
+            table += &format!(" {} |", runs_needed(cv, difference, 0.05, 0.8, measures));
+        }
+        table += "\n";
+    }
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/statistics.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains(&table), "docs/statistics.md should have\n{table}");
+}

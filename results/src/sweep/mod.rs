@@ -1,0 +1,169 @@
+//! The sweep: one or several parameters over a range, what each size costs, and which law the cost
+//! follows. A pure function of the trials.
+
+mod design;
+mod markdown;
+mod plot;
+#[cfg(test)]
+mod tests;
+mod text;
+mod unit;
+mod words;
+
+pub use design::{BadVary, CELLS_MAX, Design, Planned, ROUNDS_MAX, VALUES_MAX, Vary};
+
+use crate::laws::{self, Laws, Point, Prediction};
+use crate::stats::{Bounds, mean_bounds};
+use std::collections::{BTreeMap, BTreeSet};
+use unit::Unit;
+
+/// What is predicted: so many times the largest size.
+pub const REACH: f64 = 10.0;
+
+/// One finished trial: the parameters' values, and what it cost. The last word of a cost's name is
+/// its unit: `_s`, `_ms`, `_us`, `_bytes`; without one it is a plain number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepPoint {
+    /// Each parameter and its value.
+    pub values: Vec<(String, f64)>,
+    /// Each cost by name; absent where it was not measured.
+    pub cost: BTreeMap<String, f64>,
+}
+
+/// What a sweep says.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The parameters that were varied.
+    pub parameters: Vec<String>,
+    /// Trials.
+    pub trials: usize,
+    /// Every cost, by name.
+    pub costs: Vec<Growth>,
+}
+
+/// How one cost grows.
+#[derive(Clone, Debug)]
+pub struct Growth {
+    /// The cost's name, with its unit.
+    pub name: String,
+    /// One for each combination of values, ascending.
+    pub rows: Vec<Row>,
+    /// The law; with several parameters there is none.
+    pub laws: Option<Laws>,
+    /// The cost at ten times the largest size.
+    pub ahead: Option<Prediction>,
+    /// Exponent of each parameter with its bounds, if several were varied and the runs tell.
+    pub exponents: Option<Vec<(f64, Bounds)>>,
+    /// The runs: size (of the first parameter) and cost.
+    points: Vec<Point>,
+}
+
+/// The cost at one combination of values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The values, in the parameters' order.
+    pub values: Vec<f64>,
+    /// Runs.
+    pub runs: usize,
+    /// Mean over the runs.
+    pub cost: f64,
+    /// Bounds of the mean.
+    pub bounds: Bounds,
+    /// Cost over the first parameter's value; with several parameters, over their product.
+    pub per_unit: f64,
+}
+
+impl Sweep {
+    /// From the trials so far. Those that lack a parameter the first one has are left out.
+    pub fn of(points: &[SweepPoint], seed: u64) -> Sweep {
+        let parameters: Vec<String> = points
+            .first()
+            .map(|point| point.values.iter().map(|(name, _)| name.clone()).collect())
+            .unwrap_or_default();
+        let values = |point: &SweepPoint| -> Option<Vec<f64>> {
+            let value = |name: &String| point.values.iter().find(|(other, _)| other == name);
+            parameters.iter().map(|name| value(name).map(|(_, value)| *value)).collect()
+        };
+        let trials: Vec<(Vec<f64>, &SweepPoint)> =
+            points.iter().filter_map(|point| Some((values(point)?, point))).collect();
+        let names: BTreeSet<&String> = trials.iter().flat_map(|(_, p)| p.cost.keys()).collect();
+        let growth = |name: &String| {
+            let cost = |(values, point): &(Vec<f64>, &SweepPoint)| {
+                let cost = point.cost.get(name).filter(|cost| cost.is_finite())?;
+                Some((values.clone(), *cost))
+            };
+            Growth::of(name, trials.iter().filter_map(cost).collect(), seed)
+        };
+        let costs = names.into_iter().map(growth).filter(|cost| !cost.rows.is_empty()).collect();
+        Sweep { trials: trials.len(), parameters, costs }
+    }
+
+    /// For the terminal, at most eighty columns wide.
+    pub fn text(&self) -> String {
+        text::text(self)
+    }
+
+    /// For a page or a pull request; `charts` is the folder of the charts, relative to it.
+    pub fn markdown(&self, charts: &str) -> String {
+        markdown::markdown(self, charts)
+    }
+
+    /// The charts: file names and contents. A grid has none.
+    pub fn charts(&self) -> Vec<(String, String)> {
+        let chart = |growth: &Growth| {
+            let laws = growth.laws.as_ref()?;
+            Some((growth.chart_name(), plot::draw(growth, laws, &self.parameters[0])))
+        };
+        self.costs.iter().filter_map(chart).collect()
+    }
+}
+
+impl Growth {
+    fn of(name: &str, mut runs: Vec<(Vec<f64>, f64)>, seed: u64) -> Growth {
+        let order = |a: &[f64], b: &[f64]| {
+            let unlike = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
+            unlike.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+        };
+        // Equal sizes keep the order of the trials.
+        runs.sort_by(|a, b| order(&a.0, &b.0));
+        let rows = runs.chunk_by(|a, b| a.0 == b.0).map(|group| Row::of(group, seed)).collect();
+        let is_grid = runs.iter().any(|(values, _)| values.len() != 1);
+        let first =
+            |(values, cost): &(Vec<f64>, f64)| Some(Point { n: *values.first()?, cost: *cost });
+        let points: Vec<Point> = runs.iter().filter_map(first).collect();
+        let laws = (!is_grid).then(|| laws::fit(&points, seed));
+        let largest = points.iter().map(|point| point.n).fold(0.0, f64::max);
+        Growth {
+            name: name.to_owned(),
+            rows,
+            ahead: laws.as_ref().and_then(|laws| laws.predict(largest * REACH)),
+            laws,
+            exponents: if is_grid { laws::power_law(&runs) } else { None },
+            points,
+        }
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::of(&self.name)
+    }
+
+    fn label(&self) -> String {
+        self.unit().label(&self.name)
+    }
+
+    /// Name of the chart's file: foreign letters become dashes.
+    fn chart_name(&self) -> String {
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        format!("sweep-{}.svg", self.name.chars().map(letter).collect::<String>())
+    }
+}
+
+impl Row {
+    fn of(group: &[(Vec<f64>, f64)], seed: u64) -> Row {
+        let costs: Vec<f64> = group.iter().map(|(_, cost)| *cost).collect();
+        let (cost, bounds) = mean_bounds(&costs, seed);
+        let values = group[0].0.clone();
+        let size: f64 = values.iter().product();
+        Row { runs: costs.len(), cost, bounds, per_unit: cost / size, values }
+    }
+}
