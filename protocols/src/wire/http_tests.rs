@@ -16,6 +16,7 @@ fn request<'a>() -> UpgradeRequest<'a> {
         headers: &[("Origin", "http://a b")],
         protocols: &["one", "two"],
         key: KEY,
+        deflate: false,
     }
 }
 

@@ -61,7 +61,9 @@ impl Rig {
         self.carry.extend_from_slice(bytes);
         loop {
             let carry = std::mem::take(&mut self.carry);
-            let (used, input) = self.socket.read(&carry, offered, self.bytes_max, &mut self.fx);
+            let (mut inflated, fx) = (Inflated::default(), &mut self.fx);
+            let (used, input) =
+                self.socket.read(&carry, offered, self.bytes_max, &mut inflated, fx);
             let seen = match input {
                 Input::More => None,
                 Input::Opened(protocol) => Some(Seen::Opened(protocol.map(Into::into))),
