@@ -73,9 +73,9 @@ impl Socket {
     }
 
     /// The next piece of what arrived, if it is what it usually is: a whole text or binary
-    /// message in one frame, not compressed; also says how many bytes it took. `None` leaves everything to
-    /// [`Socket::read`]. What is given back fits into registers: hundreds of messages may come
-    /// with one read.
+    /// message in one frame, not compressed; also says how many bytes it took. `None` leaves
+    /// everything to [`Socket::read`]. What is given back fits into registers: hundreds of messages
+    /// may come with one read.
     #[inline]
     pub fn message<'a>(
         &self,

@@ -1,4 +1,4 @@
-//! The knobs, each against what it says: compression, pictures, limits on purpose, history, flushes.
+//! The knobs, each against what it says: compression, pictures, throttle, history, flushes.
 
 use std::time::Duration;
 
