@@ -9,10 +9,13 @@ fuzz_target!(|data: &[u8]| {
         assert!(head.consumed <= data.len());
         if let Some(handshake) = head.upgrade {
             let mut out = Vec::new();
-            handshake.accept(&mut out, handshake.protocols().next());
+            let protocol = handshake.protocols().next();
+            handshake.accept_with(&mut out, protocol, handshake.offers_deflate);
         }
     }
-    if let Ok(Some(accepted)) = http::read_response(data, [7; 16], &["one"]) {
-        assert!(accepted.consumed <= data.len());
+    for deflate in [false, true] {
+        if let Ok(Some(accepted)) = http::read_response(data, [7; 16], &["one"], deflate) {
+            assert!(accepted.consumed <= data.len());
+        }
     }
 });

@@ -1,7 +1,8 @@
 //! A yardstick session, in both codecs: the target says anything at any stage.
 //!
-//! The first byte chooses the codec, how far the conversation has come, and whether the rest are
-//! raw bytes or payloads of frames, each behind its length in one byte.
+//! The first byte chooses the codec, how far the conversation has come, whether compression was
+//! agreed on, and whether the rest are raw bytes or payloads of frames, each behind its length in
+//! one byte: compressed ones if the length is odd and they may be.
 #![no_main]
 
 mod rig;
@@ -20,7 +21,9 @@ fuzz_target!(|data: &[u8]| {
     let Some((&mode, mut rest)) = data.split_first() else { return };
     let encoding = Encoding::ALL[usize::from(mode & 1)];
     let codec = ["json", "proto"][usize::from(mode & 1)];
-    let mut rig = Rig::new(&Yardstick, &[("codec", codec)], encoding.opcode());
+    let deflate = ["off", "on"][usize::from(mode >> 4 & 1)];
+    let options = [("codec", codec), ("deflate", deflate)];
+    let mut rig = Rig::new(&Yardstick, &options, encoding.opcode());
     rig.act(LOGIN);
     let stage = mode >> 1 & 3;
     if stage > 0 {
@@ -50,7 +53,10 @@ fuzz_target!(|data: &[u8]| {
     } else {
         while let Some((&length, behind)) = rest.split_first() {
             let (payload, next) = behind.split_at(behind.len().min(length.into()));
-            rig.say(payload);
+            match deflate == "on" && length % 2 == 1 {
+                true => rig.say_compressed(payload),
+                false => rig.say(payload),
+            }
             rest = next;
             if rig.fx.close.is_some() {
                 break;

@@ -165,6 +165,7 @@ impl Crowd {
             headers: &[],
             protocols: &[ENCODING.subprotocol()],
             key: [1; 16],
+            deflate: false,
         };
         upgrade.write(&mut bytes).map_err(io::Error::other)?;
         let name = format!("person{id}");

@@ -37,6 +37,16 @@ pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const FLUSH_BYTES_MAX: usize = 256 * 1024;
 /// Arrivals and departures in one presence frame.
 pub const PRESENCE_EVENTS_MAX: usize = 256;
+/// Size of a picture unless another is asked for: a photo of the published experiment, in bytes.
+pub const AVATAR_BYTES: usize = 6_900;
+/// Largest picture, in bytes.
+pub const AVATAR_BYTES_MAX: usize = 64 * 1024;
+/// Pictures in one answer, in bytes; what is beyond it is left to be asked for.
+pub const AVATARS_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Pictures in one presence frame, in bytes; what is beyond it takes a further frame.
+pub const PRESENCE_AVATAR_BYTES_MAX: usize = 1024 * 1024;
+/// Most processor time that can be burnt on purpose for one message or delivery.
+pub const BURN_TIME_MAX: Duration = Duration::from_secs(1);
 /// A connection that has not finished its HTTP head by then is closed.
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long a connection that was told goodbye may take to hang up.
@@ -74,6 +84,38 @@ impl FromStr for Presence {
     }
 }
 
+/// How people get to see each other's pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Avatars {
+    /// The picture comes with everybody who is listed or announced.
+    Eager,
+    /// A hash comes, and the picture is to be asked for.
+    Lazy,
+    /// Nobody has a picture.
+    Off,
+}
+
+impl Avatars {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Avatars::Eager => "eager",
+            Avatars::Lazy => "lazy",
+            Avatars::Off => "off",
+        }
+    }
+}
+
+impl FromStr for Avatars {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let all = [Avatars::Eager, Avatars::Lazy, Avatars::Off];
+        let found = all.into_iter().find(|avatars| avatars.word() == word);
+        found.ok_or_else(|| format!("avatars are eager, lazy or off, not {word:?}"))
+    }
+}
+
 /// All knobs of a yardstick.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -85,6 +127,18 @@ pub struct Config {
     pub presence: Presence,
     /// The longest a busy room waits between two flushes.
     pub flush_window: Duration,
+    /// Whether clients that ask for compression get it.
+    pub deflate: bool,
+    /// How people get to see each other's pictures.
+    pub avatars: Avatars,
+    /// Size of each picture, in bytes.
+    pub avatar_bytes: usize,
+    /// Deliveries handed out in a second at most; 0 is no limit.
+    pub deliveries_per_second: u64,
+    /// Processor time burnt for each message taken.
+    pub cpu_per_message: Duration,
+    /// Processor time burnt for each delivery of a message.
+    pub cpu_per_delivery: Duration,
     /// How far a blocked consumer may fall behind in one room, in bytes, before it is cut off.
     pub lag_bytes_max: usize,
     /// How long a socket may take nothing before its connection is cut off.
@@ -106,6 +160,12 @@ impl Default for Config {
             history: 100,
             presence: Presence::Batched,
             flush_window: Duration::from_millis(200),
+            deflate: false,
+            avatars: Avatars::Lazy,
+            avatar_bytes: AVATAR_BYTES,
+            deliveries_per_second: 0,
+            cpu_per_message: Duration::ZERO,
+            cpu_per_delivery: Duration::ZERO,
             lag_bytes_max: 4 * 1024 * 1024,
             unwritable_max: Duration::from_secs(30),
             registration: true,
@@ -113,6 +173,24 @@ impl Default for Config {
             faults: Rules::default(),
             fault_file: None,
         }
+    }
+}
+
+impl Config {
+    /// Refuses knobs beyond their limits, and those that do not go together.
+    pub fn check(&self) -> Result<(), String> {
+        if self.avatar_bytes == 0 || self.avatar_bytes > AVATAR_BYTES_MAX {
+            return Err(format!("a picture has 1 to {AVATAR_BYTES_MAX} bytes"));
+        }
+        if self.cpu_per_message.max(self.cpu_per_delivery) > BURN_TIME_MAX {
+            return Err(format!(
+                "at most {BURN_TIME_MAX:?} of processor time can be burnt at once"
+            ));
+        }
+        if self.deliveries_per_second > 0 && self.faults.touch_receivers() {
+            return Err("deliveries are either limited or subject to faults, not both".to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -148,5 +226,27 @@ mod tests {
         }
         assert_eq!("off".parse(), Ok(Presence::Off));
         assert!("Off".parse::<Presence>().is_err());
+    }
+
+    #[test]
+    fn knobs_have_limits() {
+        let fine = Config::default();
+        assert_eq!(fine.check(), Ok(()));
+        let faults: Rules = "drop=0.1".parse().unwrap();
+        let rows = [
+            (Config { avatar_bytes: 0, ..fine.clone() }, false),
+            (Config { avatar_bytes: AVATAR_BYTES_MAX, ..fine.clone() }, true),
+            (Config { avatar_bytes: AVATAR_BYTES_MAX + 1, ..fine.clone() }, false),
+            (Config { cpu_per_message: BURN_TIME_MAX, ..fine.clone() }, true),
+            (Config { cpu_per_delivery: BURN_TIME_MAX * 2, ..fine.clone() }, false),
+            (Config { deliveries_per_second: 1, ..fine.clone() }, true),
+            (Config { deliveries_per_second: 1, faults, ..fine }, false),
+        ];
+        for (config, is_fine) in rows {
+            assert_eq!(config.check().is_ok(), is_fine, "{config:?}");
+        }
+        let words = ["eager", "lazy", "off"].map(|word| word.parse::<Avatars>().unwrap().word());
+        assert_eq!(words, ["eager", "lazy", "off"]);
+        assert!("on".parse::<Avatars>().is_err());
     }
 }

@@ -2,8 +2,36 @@
 
 use std::rc::Rc;
 
+use protocols::wire::deflate;
 use protocols::wire::frame::{self, Assembler};
 use protocols::yardstick::{Answer, AnswerWhat, Encoding, Frame, FrameWhat};
+
+/// How a connection is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) encoding: Encoding,
+    /// Whether compression was agreed on.
+    pub(crate) deflate: bool,
+}
+
+/// How many dialects there are: as many as a room has logs.
+pub(crate) const LANES: usize = 4;
+
+impl Dialect {
+    /// Every dialect; [`Dialect::lane`] is its place here.
+    pub(crate) const ALL: [Dialect; LANES] = [
+        Dialect { encoding: Encoding::Json, deflate: false },
+        Dialect { encoding: Encoding::Proto, deflate: false },
+        Dialect { encoding: Encoding::Json, deflate: true },
+        Dialect { encoding: Encoding::Proto, deflate: true },
+    ];
+
+    /// The place of its log in a room.
+    #[inline]
+    pub(crate) fn lane(self) -> usize {
+        self.encoding as usize + Encoding::ALL.len() * usize::from(self.deflate)
+    }
+}
 
 /// Where a conversation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +39,7 @@ pub(crate) enum Phase {
     /// The HTTP head is not complete.
     Head,
     /// WebSocket frames travel.
-    Open(Encoding),
+    Open(Dialect),
     /// What is left is sent, then the sending side ends; input is ignored.
     Goodbye,
     /// The sending side has ended; the peer is to hang up.
@@ -84,9 +112,9 @@ impl Conn {
         }
     }
 
-    /// The encoding, once frames travel.
-    pub(crate) fn encoding(&self) -> Option<Encoding> {
-        if let Phase::Open(encoding) = self.phase { Some(encoding) } else { None }
+    /// The dialect, once frames travel.
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        if let Phase::Open(dialect) = self.phase { Some(dialect) } else { None }
     }
 
     pub(crate) fn place(&self, room: u32) -> Option<Place> {
@@ -123,23 +151,27 @@ impl Conn {
 
 /// Appends one frame of the yardstick protocol; `scratch` is only a place to work in.
 pub(crate) fn put_frame(
-    encoding: Encoding,
+    dialect: Dialect,
     what: FrameWhat<'_>,
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
     scratch.clear();
+    let Dialect { encoding, deflate } = dialect;
     Frame { what: Some(what) }.encode(encoding, scratch);
-    frame::write_frame(out, encoding.opcode(), scratch, None);
+    match deflate {
+        true => deflate::write_frame(out, encoding.opcode(), scratch, None),
+        false => frame::write_frame(out, encoding.opcode(), scratch, None),
+    }
 }
 
 /// Appends the answer to request `id`.
 pub(crate) fn put_answer(
-    encoding: Encoding,
+    dialect: Dialect,
     id: u32,
     what: AnswerWhat<'_>,
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
-    put_frame(encoding, FrameWhat::Answer(Answer { id, what: Some(what) }), scratch, out);
+    put_frame(dialect, FrameWhat::Answer(Answer { id, what: Some(what) }), scratch, out);
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
+use protocols::wire::deflate::Inflated;
 use protocols::wire::frame::{self, Frame, Limits, Opcode, close_code};
 use protocols::wire::http;
 use protocols::yardstick::{self, Encoding, Request};
@@ -12,11 +13,12 @@ use slab::Slab;
 
 use crate::auth::Accounts;
 use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
-use crate::conn::{Conn, Phase};
+use crate::conn::{Conn, Dialect, Phase};
 use crate::counters::Counters;
 use crate::faulty::Faulty;
 use crate::pages;
 use crate::room::Room;
+use crate::throttle::Throttle;
 
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
@@ -31,6 +33,8 @@ pub(crate) trait World {
     fn close(&mut self, conn: usize);
     /// Microseconds since the start.
     fn now_us(&mut self) -> u64;
+    /// Uses up that much processor time for nothing.
+    fn burn(&mut self, nanoseconds: u64);
 }
 
 /// The time at which something arrived.
@@ -60,6 +64,9 @@ pub(crate) struct Core {
     /// Bytes of what rooms remember.
     pub(crate) history_bytes: usize,
     pub(crate) scratch: Vec<u8>,
+    pub(crate) throttle: Throttle,
+    /// Processor time to burn before this turn's flushes, in nanoseconds.
+    pub(crate) burn_ns: u64,
     serial: u64,
     sweep_at_us: u64,
 }
@@ -83,6 +90,8 @@ impl Core {
             doomed: Vec::new(),
             history_bytes: 0,
             scratch: Vec::new(),
+            throttle: Throttle::new(config.deliveries_per_second),
+            burn_ns: 0,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
             config,
@@ -146,7 +155,7 @@ impl Core {
             let Some(conn) = self.conns.get(id).filter(|conn| !conn.doomed) else { break };
             let taken = match conn.phase {
                 Phase::Head => self.read_head(id, &bytes[used..], now),
-                Phase::Open(encoding) => self.read_frame(id, encoding, &mut bytes[used..], now),
+                Phase::Open(dialect) => self.read_frame(id, dialect, &mut bytes[used..], now),
                 Phase::Goodbye | Phase::Lingering => return bytes.len(),
             };
             let Some(taken) = taken else { break };
@@ -173,8 +182,9 @@ impl Core {
                     return None;
                 };
                 let conn = &mut self.conns[id];
-                handshake.accept(&mut conn.out, Some(encoding.subprotocol()));
-                conn.phase = Phase::Open(encoding);
+                let deflate = self.config.deflate && handshake.offers_deflate;
+                handshake.accept_with(&mut conn.out, Some(encoding.subprotocol()), deflate);
+                conn.phase = Phase::Open(Dialect { encoding, deflate });
                 conn.phase_since_us = now.us;
                 self.enqueue(id);
                 Some(head.consumed)
@@ -202,14 +212,14 @@ impl Core {
     fn read_frame(
         &mut self,
         id: usize,
-        encoding: Encoding,
+        dialect: Dialect,
         bytes: &mut [u8],
         now: Now,
     ) -> Option<usize> {
-        match frame::decode_masked(bytes, Limits::SERVER) {
+        match frame::decode_masked(bytes, limits(dialect)) {
             Ok(None) => None,
             Ok(Some((frame, used))) => {
-                self.take_frame(id, encoding, frame, now);
+                self.take_frame(id, dialect, frame, now);
                 Some(used)
             }
             Err(error) => {
@@ -219,10 +229,19 @@ impl Core {
         }
     }
 
-    fn take_frame(&mut self, id: usize, encoding: Encoding, frame: Frame<'_>, now: Now) {
+    fn take_frame(&mut self, id: usize, dialect: Dialect, frame: Frame<'_>, now: Now) {
         let mut parts = std::mem::take(&mut self.conns[id].parts);
-        match parts.push(frame, Limits::SERVER) {
-            Ok(Some((opcode, payload))) => self.take_message(id, encoding, opcode, payload, now),
+        match parts.push(frame, limits(dialect)) {
+            Ok(Some(Frame { opcode, payload, compressed: false, .. })) => {
+                self.take_message(id, dialect, opcode, payload, now);
+            }
+            Ok(Some(Frame { opcode, payload, .. })) => {
+                let mut inflated = Inflated::default();
+                match inflated.inflate(payload, Limits::SERVER.message_bytes_max) {
+                    Ok(payload) => self.take_message(id, dialect, opcode, payload, now),
+                    Err(error) => self.break_off(id, error.close_code(), &error.to_string(), now),
+                }
+            }
             Ok(None) => {}
             Err(error) => self.break_off(id, error.close_code(), &error.to_string(), now),
         }
@@ -234,11 +253,12 @@ impl Core {
     fn take_message(
         &mut self,
         id: usize,
-        encoding: Encoding,
+        dialect: Dialect,
         opcode: Opcode,
         payload: &[u8],
         now: Now,
     ) {
+        let encoding = dialect.encoding;
         match opcode {
             Opcode::Ping => {
                 frame::write_frame(&mut self.conns[id].out, Opcode::Pong, payload, None);
@@ -250,7 +270,7 @@ impl Core {
                 self.break_off(id, close_code::BAD_DATA, "JSON is text, protobuf is binary", now);
             }
             _ => match Request::decode(encoding, payload) {
-                Ok(request) => self.request(id, encoding, request, now),
+                Ok(request) => self.request(id, dialect, request, now),
                 Err(error) => self.break_off(id, close_code::BAD_DATA, &error.to_string(), now),
             },
         }
@@ -306,6 +326,10 @@ impl Core {
     /// to be called again though nothing may arrive.
     pub(crate) fn end_turn(&mut self, now: Now, world: &mut impl World) -> Option<u64> {
         self.release_late(now.us);
+        self.release_throttled(now.us);
+        if self.burn_ns > 0 {
+            world.burn(std::mem::take(&mut self.burn_ns));
+        }
         self.flush_queue(world);
         self.flush_rooms(now.us, world);
         if now.us >= self.sweep_at_us {
@@ -316,7 +340,8 @@ impl Core {
         self.close_doomed(world);
         let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
-        [rooms, self.faulty.next_due_us(), sweep].into_iter().flatten().min()
+        let throttle = self.throttle.next_due_us();
+        [rooms, self.faulty.next_due_us(), throttle, sweep].into_iter().flatten().min()
     }
 
     /// Looks for connections that take too long.
@@ -367,4 +392,9 @@ impl Core {
         }
         self.faulty.tidy(&mut self.counters);
     }
+}
+
+/// What is accepted of a client that speaks so.
+fn limits(dialect: Dialect) -> Limits {
+    Limits::SERVER.with_compression(dialect.deflate)
 }

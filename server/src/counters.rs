@@ -28,6 +28,8 @@ pub struct Counters {
     pub deliveries: u64,
     /// Arrivals and departures addressed to a receiver.
     pub presence_deliveries: u64,
+    /// Pictures given to who asked for them.
+    pub avatars: u64,
     /// Flushes of rooms.
     pub flushes: u64,
     /// Writes to sockets.
@@ -66,7 +68,7 @@ impl Counters {
         text
     }
 
-    fn rows(&self) -> [(&'static str, &'static str, u64); 18] {
+    fn rows(&self) -> [(&'static str, &'static str, u64); 19] {
         [
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
@@ -79,6 +81,7 @@ impl Counters {
             ("messages_total", "counter", self.messages),
             ("deliveries_total", "counter", self.deliveries),
             ("presence_deliveries_total", "counter", self.presence_deliveries),
+            ("avatars_total", "counter", self.avatars),
             ("flushes_total", "counter", self.flushes),
             ("writes_total", "counter", self.writes),
             ("bytes_in_total", "counter", self.bytes_in),

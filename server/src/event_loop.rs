@@ -211,6 +211,10 @@ impl World for Sockets {
     fn now_us(&mut self) -> u64 {
         self.start.elapsed().as_micros() as u64
     }
+
+    fn burn(&mut self, nanoseconds: u64) {
+        sys::burn_cpu(nanoseconds);
+    }
 }
 
 struct EventLoop {

@@ -2,10 +2,8 @@
 
 use std::io;
 
-use protocols::yardstick::Encoding;
-
 use crate::config::{ANSWER_BYTES_MAX, FLUSH_BYTES_MAX};
-use crate::conn::{Blocked, Conn, Phase, Source};
+use crate::conn::{Blocked, Conn, Dialect, Phase, Source};
 use crate::core::{Core, World};
 use crate::counters::Counters;
 use crate::room::Announced;
@@ -80,20 +78,21 @@ impl Core {
     fn flush_room(&mut self, number: u32, world: &mut impl World) {
         self.counters.flushes += 1;
         let announced = self.rooms[number as usize].announce(&mut self.scratch);
-        for encoding in Encoding::ALL {
-            self.flush_lane(number, encoding, announced.as_ref(), world);
+        for dialect in Dialect::ALL {
+            self.flush_lane(number, dialect, announced.as_ref(), world);
         }
     }
 
     fn flush_lane(
         &mut self,
         number: u32,
-        encoding: Encoding,
+        dialect: Dialect,
         announced: Option<&Announced>,
         world: &mut impl World,
     ) {
         let room = &mut self.rooms[number as usize];
-        let lane = &mut room.lanes[encoding as usize];
+        let sendable = room.sendable(dialect.lane());
+        let lane = &mut room.lanes[dialect.lane()];
         let (log, end) = (&lane.log, lane.log.end());
         let mut passed = end;
         for member in &mut lane.members {
@@ -101,15 +100,15 @@ impl Core {
             let conn = &mut self.conns[id];
             if let Some(announced) = announced.filter(|announced| announced.is_fresh(member)) {
                 let scratch = &mut self.scratch;
-                let (bytes, cursor) = announced.private(&room.name, encoding, member, log, scratch);
+                let (bytes, cursor) = announced.private(&room.name, dialect, member, log, scratch);
                 conn.take_over(number, &bytes);
                 member.cursor = cursor;
             }
             if conn.blocked.is_none() && !conn.doomed {
                 let source = Source::Room(number);
                 let mut outcome = send_out(conn, id, world, &mut self.counters);
-                if matches!(outcome, Outcome::Sent) && member.cursor < end {
-                    let bytes = log.since(member.cursor);
+                if matches!(outcome, Outcome::Sent) && member.cursor < sendable {
+                    let bytes = log.between(member.cursor, sendable);
                     let sent = send(conn, id, bytes, source, world, &mut self.counters);
                     member.cursor += sent.0 as u64;
                     outcome = sent.1;
@@ -120,7 +119,8 @@ impl Core {
                 }
             }
             let lag = (end - member.cursor) as usize;
-            if lag > self.config.lag_bytes_max && conn.blocked.is_some() && !conn.doomed {
+            let waits = conn.blocked.is_some() || sendable < end;
+            if lag > self.config.lag_bytes_max && waits && !conn.doomed {
                 self.counters.slow_consumers += 1;
                 conn.doomed = true;
                 self.doomed.push(member.conn);
@@ -156,10 +156,12 @@ impl Core {
 
     fn send_room(&mut self, id: usize, number: u32, world: &mut impl World) {
         let conn = &mut self.conns[id];
-        let (Some(place), Some(encoding)) = (conn.place(number), conn.encoding()) else { return };
-        let lane = &mut self.rooms[number as usize].lanes[encoding as usize];
+        let (Some(place), Some(dialect)) = (conn.place(number), conn.dialect()) else { return };
+        let room = &mut self.rooms[number as usize];
+        let sendable = room.sendable(dialect.lane());
+        let lane = &mut room.lanes[dialect.lane()];
         let member = &mut lane.members[place.index as usize];
-        let bytes = lane.log.since(member.cursor);
+        let bytes = lane.log.between(member.cursor, sendable.max(member.cursor));
         let source = Source::Room(number);
         let (sent, outcome) = send(conn, id, bytes, source, world, &mut self.counters);
         member.cursor += sent as u64;

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io;
 
-use protocols::yardstick::{Encoding, FrameWhat};
+use protocols::yardstick::FrameWhat;
 
 use crate::config::Config;
-use crate::conn::put_frame;
+use crate::conn::{Dialect, put_frame};
 use crate::core::Core;
 use crate::counters::Counters;
 use crate::fault::{Fault, HOLD_TIME_MAX, Record, Records, Rules};
@@ -102,15 +102,15 @@ impl Core {
     pub(crate) fn put_faulty(&mut self, number: u32, stored: &Stored, now_us: u64) {
         let room_name = self.rooms[number as usize].name.clone();
         let mut receivers = Vec::new();
-        for encoding in Encoding::ALL {
-            let lane = &self.rooms[number as usize].lanes[encoding as usize];
+        for dialect in Dialect::ALL {
+            let lane = &self.rooms[number as usize].lanes[dialect.lane()];
             if lane.members.is_empty() {
                 continue;
             }
             let mut message = stored.message();
             message.room = (&*room_name).into();
             let mut bytes = Vec::new();
-            put_frame(encoding, FrameWhat::Message(message), &mut self.scratch, &mut bytes);
+            put_frame(dialect, FrameWhat::Message(message), &mut self.scratch, &mut bytes);
             receivers.extend(lane.members.iter().map(|member| member.conn));
             for conn in receivers.drain(..) {
                 self.deliver_faulty(number, &room_name, conn, stored, &bytes, now_us);

@@ -16,11 +16,6 @@ impl Log {
         self.base + self.bytes.len() as u64
     }
 
-    /// Everything from `cursor` on.
-    pub(crate) fn since(&self, cursor: u64) -> &[u8] {
-        self.between(cursor, self.end())
-    }
-
     /// Everything from `from` up to `to`.
     pub(crate) fn between(&self, from: u64, to: u64) -> &[u8] {
         debug_assert!(self.base <= from && from <= to && to <= self.end());
@@ -54,6 +49,12 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Log {
+        fn since(&self, cursor: u64) -> &[u8] {
+            self.between(cursor, self.end())
+        }
+    }
 
     #[test]
     fn offsets_stay_valid_while_the_beginning_goes() {

@@ -3,18 +3,20 @@
 use std::rc::Rc;
 
 use protocols::yardstick::{
-    AnswerWhat, Done, Encoding, Error, FrameWhat, GetHistory, History, Join, Joined, Login,
+    AnswerWhat, Avatar, Bytes, Done, Error, FrameWhat, GetHistory, History, Join, Joined, Login,
     Members, Millis, Person, Pong, Read, Request, RequestWhat, Said, Say, Typing, Welcome,
 };
 
 use crate::auth::{Denial, is_name};
+use crate::avatar::{self, Look};
 use crate::config::{
-    ACCOUNTS_MAX, HISTORY_BYTES_MAX, NAME_BYTES_MAX, PAGE_MESSAGES_MAX, PASSWORD_BYTES_MAX,
-    Presence, ROOM_BYTES_MAX, ROOMS_MAX, ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX, TEXT_BYTES_MAX,
+    ACCOUNTS_MAX, Avatars, HISTORY_BYTES_MAX, NAME_BYTES_MAX, PAGE_MESSAGES_MAX,
+    PASSWORD_BYTES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX, ROOMS_PER_PERSON_MAX,
+    STATUS_BYTES_MAX, TEXT_BYTES_MAX,
 };
-use crate::conn::{Place, put_answer};
+use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
-use crate::room::{Member, Room, Stored};
+use crate::room::{Arrival, Member, Room, Stored};
 
 /// Why a request failed: the code for machines and the sentence for people.
 type Failure = (&'static str, String);
@@ -25,13 +27,7 @@ fn fail<T>(code: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 
 impl Core {
     /// Does what a client asks and answers it.
-    pub(crate) fn request(
-        &mut self,
-        id: usize,
-        encoding: Encoding,
-        request: Request<'_>,
-        now: Now,
-    ) {
+    pub(crate) fn request(&mut self, id: usize, dialect: Dialect, request: Request<'_>, now: Now) {
         let outcome = match request.what {
             Some(RequestWhat::Login(login)) => self.login(id, &login, now).map(Some),
             _ if self.conns[id].name.is_none() => fail("login_first", "log in first"),
@@ -39,18 +35,19 @@ impl Core {
                 Ok(Some(AnswerWhat::Pong(Pong { at_ms: Millis(now.unix_ms) })))
             }
             Some(RequestWhat::Join(join)) => {
-                self.join(id, encoding, request.id, &join).map(|()| None)
+                self.join(id, dialect, request.id, &join).map(|()| None)
             }
             Some(RequestWhat::Leave(leave)) => self.leave(id, &leave.room).map(Some),
             Some(RequestWhat::Say(say)) => self.say(id, &say, now).map(Some),
             Some(RequestWhat::History(get)) => {
-                self.history(id, encoding, request.id, &get).map(|()| None)
+                self.history(id, dialect, request.id, &get).map(|()| None)
             }
             Some(RequestWhat::Members(get)) => {
-                self.members(id, encoding, request.id, &get.room).map(|()| None)
+                self.members(id, dialect, request.id, &get.room).map(|()| None)
             }
             Some(RequestWhat::Typing(typing)) => self.typing(id, &typing).map(Some),
             Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
+            Some(RequestWhat::Avatar(get)) => self.avatar(&get.hash).map(Some),
             None => fail("unknown_request", "this server does not know this request"),
         };
         let what = match outcome {
@@ -62,7 +59,7 @@ impl Core {
             }
         };
         let out = &mut self.conns[id].out;
-        put_answer(encoding, request.id, what, &mut self.scratch, out);
+        put_answer(dialect, request.id, what, &mut self.scratch, out);
         self.enqueue(id);
     }
 
@@ -97,7 +94,7 @@ impl Core {
     fn join(
         &mut self,
         id: usize,
-        encoding: Encoding,
+        dialect: Dialect,
         request: u32,
         join: &Join<'_>,
     ) -> Result<(), Failure> {
@@ -111,21 +108,21 @@ impl Core {
         if self.conns[id].place(number).is_some() {
             return fail("already_in_room", format!("already in {}", &*join.room));
         }
-        self.answer_join(id, encoding, request, join, number);
-        self.enter(id, encoding, number, &join.status);
+        self.answer_join(id, dialect, request, join, number);
+        self.enter(id, dialect, number, join);
         Ok(())
     }
 
     fn answer_join(
         &mut self,
         id: usize,
-        encoding: Encoding,
+        dialect: Dialect,
         request: u32,
         join: &Join<'_>,
         number: u32,
     ) {
         let room = &self.rooms[number as usize];
-        let people = if join.members { self.people(room) } else { Vec::new() };
+        let people = if join.members { self.people(room, join.avatars) } else { Vec::new() };
         let messages = match join.history {
             0 => Vec::new(),
             limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
@@ -133,26 +130,27 @@ impl Core {
         let joined = Joined { number: room.number, messages, people };
         // Built apart: the answer borrows names from all connections.
         let mut bytes = Vec::new();
-        put_answer(encoding, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);
+        put_answer(dialect, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);
         self.conns[id].out.extend_from_slice(&bytes);
     }
 
-    fn enter(&mut self, id: usize, encoding: Encoding, number: u32, status: &str) {
+    fn enter(&mut self, id: usize, dialect: Dialect, number: u32, join: &Join<'_>) {
         let Some(name) = self.conns[id].name.clone() else { return };
-        let status: Rc<str> = status.into();
+        let (status, avatars): (Rc<str>, bool) = ((&*join.status).into(), join.avatars);
         let room = &mut self.rooms[number as usize];
         let (mut group, mut arrival) = (0, 0);
         if self.config.presence != Presence::Off {
             self.counters.presence_deliveries += room.len() as u64;
-            (group, arrival) = room.note_joined(name, status.clone());
+            (group, arrival) =
+                room.note_joined(Arrival { name, status: status.clone(), avatar: avatars });
             if self.config.presence == Presence::Eager {
                 room.announce(&mut self.scratch);
             }
         }
-        let lane = &mut room.lanes[encoding as usize];
+        let lane = &mut room.lanes[dialect.lane()];
         let index = lane.members.len() as u32;
         let cursor = lane.log.end();
-        lane.members.push(Member { conn: id as u32, arrival, group, cursor, status });
+        lane.members.push(Member { conn: id as u32, arrival, avatars, group, cursor, status });
         self.conns[id].rooms.push(Place { room: number, index });
         self.counters.joins += 1;
         self.counters.members += 1;
@@ -174,7 +172,7 @@ impl Core {
         }
         let name: Rc<str> = name.into();
         let number = self.rooms.len() as u32;
-        self.rooms.push(Room::new(name.clone()));
+        self.rooms.push(Room::new(name.clone(), self.look()));
         self.room_numbers.insert(name, number);
         self.counters.rooms = self.rooms.len() as u64;
         Ok(number)
@@ -209,15 +207,14 @@ impl Core {
         let index = conn.rooms.swap_remove(at).index as usize;
         let room = &mut self.rooms[number as usize];
         // The lane of its encoding; looked for, as the phase no longer tells it after a goodbye.
-        let Some(lane) = room
-            .lanes
-            .iter_mut()
-            .find(|lane| lane.members.get(index).is_some_and(|member| member.conn as usize == id))
-        else {
-            return;
-        };
+        let is_its = |member: &Member| member.conn as usize == id;
+        let at = room.lanes.iter().position(|lane| lane.members.get(index).is_some_and(is_its));
+        let Some(at) = at else { return };
+        // What the throttle holds back does not reach who leaves.
+        let sendable = room.sendable(at);
+        let lane = &mut room.lanes[at];
         let member = lane.members.swap_remove(index);
-        conn.take_over(number, lane.log.since(member.cursor));
+        conn.take_over(number, lane.log.between(member.cursor, sendable.max(member.cursor)));
         let name = conn.name.clone();
         if let Some(moved) = lane.members.get(index) {
             let places = &mut self.conns[moved.conn as usize].rooms;
@@ -252,13 +249,20 @@ impl Core {
         let stored =
             Stored { number: room.number, sender, text: (&*say.text).into(), at_ms: now.unix_ms };
         let said = Said { number: stored.number, at_ms: Millis(now.unix_ms) };
+        let receivers = room.len() as u32;
         self.counters.messages += 1;
-        self.counters.deliveries += room.len() as u64;
+        self.counters.deliveries += u64::from(receivers);
+        self.burn_ns += self.config.cpu_per_message.as_nanos() as u64;
+        self.burn_ns += self.config.cpu_per_delivery.as_nanos() as u64 * u64::from(receivers);
         if self.faulty.touches_receivers() {
             self.put_faulty(room_number, &stored, now.us);
         } else {
             let mut message = stored.message();
             message.room = (&*say.room).into();
+            if self.throttle.is_on() {
+                room.hold();
+                self.throttle.push(room_number, receivers, now.us);
+            }
             room.put(&FrameWhat::Message(message), &mut self.scratch);
             self.mark(room_number);
         }
@@ -282,7 +286,7 @@ impl Core {
     fn history(
         &mut self,
         id: usize,
-        encoding: Encoding,
+        dialect: Dialect,
         request: u32,
         get: &GetHistory<'_>,
     ) -> Result<(), Failure> {
@@ -290,33 +294,61 @@ impl Core {
         let limit = (get.limit as usize).min(PAGE_MESSAGES_MAX);
         let messages = self.rooms[number as usize].page(get.before, limit);
         let what = AnswerWhat::History(History { messages });
-        put_answer(encoding, request, what, &mut self.scratch, &mut self.conns[id].out);
+        put_answer(dialect, request, what, &mut self.scratch, &mut self.conns[id].out);
         Ok(())
     }
 
     fn members(
         &mut self,
         id: usize,
-        encoding: Encoding,
+        dialect: Dialect,
         request: u32,
         name: &str,
     ) -> Result<(), Failure> {
         let number = self.room_of(id, name)?;
-        let people = self.people(&self.rooms[number as usize]);
+        let place = self.conns[id].place(number);
+        let room = &self.rooms[number as usize];
+        let own =
+            place.and_then(|place| room.lanes[dialect.lane()].members.get(place.index as usize));
+        let people = self.people(room, own.is_some_and(|member| member.avatars));
         let what = AnswerWhat::Members(Members { people });
         let mut bytes = Vec::new();
-        put_answer(encoding, request, what, &mut Vec::new(), &mut bytes);
+        put_answer(dialect, request, what, &mut Vec::new(), &mut bytes);
         self.conns[id].out.extend_from_slice(&bytes);
         Ok(())
     }
 
-    fn people<'a>(&'a self, room: &'a Room) -> Vec<Person<'a>> {
-        let members = room.lanes.iter().flat_map(|lane| &lane.members);
+    /// Who is in a room, with their pictures if the asker wants to know of them.
+    fn people<'a>(&'a self, room: &'a Room, avatars: bool) -> Vec<Person<'a>> {
+        let members = || room.lanes.iter().flat_map(|lane| &lane.members);
         let person = |member: &'a Member| {
             let name = self.conns[member.conn as usize].name.as_deref().unwrap_or("");
-            Person { name: name.into(), status: (&*member.status).into() }
+            let status = (&*member.status).into();
+            Person { name: name.into(), status, ..Person::default() }
         };
-        members.map(person).collect()
+        let mut people: Vec<Person<'a>> = members().map(person).collect();
+        if avatars {
+            let dressed = people.iter_mut().zip(members()).filter(|(_, member)| member.avatars);
+            self.look().dress_all(dressed.map(|(person, _)| person));
+        }
+        people
+    }
+
+    fn look(&self) -> Look {
+        Look { avatars: self.config.avatars, bytes: self.config.avatar_bytes }
+    }
+
+    fn avatar(&mut self, hash: &str) -> Result<AnswerWhat<'static>, Failure> {
+        if self.config.avatars == Avatars::Off {
+            return fail("no_avatars", "nobody has a picture here");
+        }
+        match avatar::picture(hash, self.config.avatar_bytes) {
+            Some(picture) => {
+                self.counters.avatars += 1;
+                Ok(AnswerWhat::Avatar(Avatar { picture: Bytes(picture.into()) }))
+            }
+            None => fail("bad_hash", "a hash has 16 hexadecimal digits"),
+        }
     }
 
     fn typing(&mut self, id: usize, typing: &Typing<'_>) -> Result<AnswerWhat<'static>, Failure> {

@@ -1,12 +1,13 @@
-//! One room: its members by encoding, their logs, its past, and who came and went since the flush.
+//! One room: its members by dialect, their logs, its past, and who came and went since the flush.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use protocols::yardstick::{Encoding, FrameWhat, Message, Millis, Person, Presence};
+use protocols::yardstick::{FrameWhat, Message, Millis, Person, Presence};
 
-use crate::config::PRESENCE_EVENTS_MAX;
-use crate::conn::put_frame;
+use crate::avatar::Look;
+use crate::config::{Avatars, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX};
+use crate::conn::{Dialect, LANES, put_frame};
 use crate::log::Log;
 
 /// One connection in a room.
@@ -15,6 +16,8 @@ pub(crate) struct Member {
     pub(crate) conn: u32,
     /// Where in the group of arrivals it stands: it is told of those behind it only.
     pub(crate) arrival: u16,
+    /// Whether it has a picture, and is to know of those of the others.
+    pub(crate) avatars: bool,
     /// The serial number of the group it arrived in.
     pub(crate) group: u64,
     /// How much of the log it was sent, as an offset.
@@ -22,7 +25,7 @@ pub(crate) struct Member {
     pub(crate) status: Rc<str>,
 }
 
-/// All members that speak one encoding.
+/// All members that speak one dialect.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     pub(crate) log: Log,
@@ -55,27 +58,45 @@ impl Stored {
     }
 }
 
+/// Somebody who came.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) name: Rc<str>,
+    pub(crate) status: Rc<str>,
+    /// Whether there is a picture to be shown.
+    pub(crate) avatar: bool,
+}
+
 /// Arrivals and departures that go out in one frame.
 ///
 /// A name is never in a group twice in an order that a reader (first left, then joined) would get
 /// wrong: a departure of somebody who arrived in the group opens the next one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Group {
-    joined: Vec<(Rc<str>, Rc<str>)>,
+    look: Look,
+    joined: Vec<Arrival>,
     /// With the number of arrivals that came before the departure.
     left: Vec<(Rc<str>, u16)>,
 }
 
 impl Group {
+    fn new(look: Look) -> Group {
+        Group { look, joined: Vec::new(), left: Vec::new() }
+    }
+
     fn frame(&self, room: &str) -> FrameWhat<'_> {
         self.frame_behind(room, 0)
     }
 
     /// What somebody must be told before whom `before` arrivals of the group are.
     fn frame_behind<'a>(&'a self, room: &str, before: usize) -> FrameWhat<'a> {
-        let person = |(name, status): &'a (Rc<str>, Rc<str>)| Person {
-            name: (&**name).into(),
-            status: (&**status).into(),
+        let person = |arrival: &'a Arrival| {
+            let (name, status) = ((&*arrival.name).into(), (&*arrival.status).into());
+            let mut person = Person { name, status, ..Person::default() };
+            if arrival.avatar {
+                self.look.dress(&mut person);
+            }
+            person
         };
         FrameWhat::Presence(Presence {
             room: room.to_owned().into(),
@@ -89,8 +110,13 @@ impl Group {
         })
     }
 
-    fn events(&self) -> usize {
-        self.joined.len() + self.left.len()
+    fn is_full(&self) -> bool {
+        let avatars = match self.look.avatars {
+            Avatars::Eager => self.joined.iter().filter(|arrival| arrival.avatar).count(),
+            Avatars::Lazy | Avatars::Off => 0,
+        };
+        self.joined.len() + self.left.len() >= PRESENCE_EVENTS_MAX
+            || avatars * self.look.bytes >= PRESENCE_AVATAR_BYTES_MAX
     }
 }
 
@@ -101,7 +127,7 @@ pub(crate) struct Announced {
     /// The serial number of the first group.
     first: u64,
     /// Per lane: where the first group begins and where each ends.
-    bounds: [(u64, Vec<u64>); 2],
+    bounds: [(u64, Vec<u64>); LANES],
 }
 
 impl Announced {
@@ -115,17 +141,17 @@ impl Announced {
     pub(crate) fn private(
         &self,
         room: &str,
-        encoding: Encoding,
+        dialect: Dialect,
         member: &Member,
         log: &Log,
         scratch: &mut Vec<u8>,
     ) -> (Vec<u8>, u64) {
-        let (start, ends) = &self.bounds[encoding as usize];
+        let (start, ends) = &self.bounds[dialect.lane()];
         let index = (member.group - self.first) as usize;
         let mut bytes = log.between(member.cursor, *start).to_vec();
         let what = self.groups[index].frame_behind(room, usize::from(member.arrival) + 1);
         if !matches!(&what, FrameWhat::Presence(p) if p.joined.is_empty() && p.left.is_empty()) {
-            put_frame(encoding, what, scratch, &mut bytes);
+            put_frame(dialect, what, scratch, &mut bytes);
         }
         (bytes, ends[index])
     }
@@ -138,7 +164,10 @@ pub(crate) struct Room {
     /// The number of the latest message.
     pub(crate) number: u32,
     pub(crate) past: VecDeque<Stored>,
-    pub(crate) lanes: [Lane; 2],
+    pub(crate) lanes: [Lane; LANES],
+    /// Where each message begins that the throttle holds back, by lane.
+    pub(crate) waiting: VecDeque<[u64; LANES]>,
+    look: Look,
     groups: Vec<Group>,
     /// The serial number of the first of `groups`.
     group_first: u64,
@@ -149,12 +178,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    pub(crate) fn new(name: Rc<str>) -> Room {
+    pub(crate) fn new(name: Rc<str>, look: Look) -> Room {
         Room {
             name,
             number: 0,
             past: VecDeque::new(),
             lanes: Default::default(),
+            waiting: VecDeque::new(),
+            look,
             groups: Vec::new(),
             group_first: 1,
             dirty: false,
@@ -167,25 +198,44 @@ impl Room {
         self.lanes.iter().map(|lane| lane.members.len()).sum()
     }
 
-    /// Most bytes waiting in a log, whoever they wait for.
+    /// Most bytes of a log that may be sent, whoever they wait for.
     pub(crate) fn bytes_waiting(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.log.len()).max().unwrap_or(0)
+        let bytes = |at: usize| {
+            let log = &self.lanes[at].log;
+            log.len().saturating_sub((log.end() - self.sendable(at)) as usize)
+        };
+        (0..LANES).map(bytes).max().unwrap_or(0)
+    }
+
+    /// Up to where the log of a lane may be sent.
+    #[inline]
+    pub(crate) fn sendable(&self, lane: usize) -> u64 {
+        match self.waiting.front() {
+            None => self.lanes[lane].log.end(),
+            Some(starts) => starts[lane],
+        }
+    }
+
+    /// The throttle holds back what is put from here on.
+    pub(crate) fn hold(&mut self) {
+        let starts = std::array::from_fn(|lane| self.lanes[lane].log.end());
+        self.waiting.push_back(starts);
     }
 
     /// Appends a frame to the log of each lane that has members.
     pub(crate) fn put(&mut self, what: &FrameWhat<'_>, scratch: &mut Vec<u8>) {
-        for encoding in Encoding::ALL {
-            let lane = &mut self.lanes[encoding as usize];
+        for dialect in Dialect::ALL {
+            let lane = &mut self.lanes[dialect.lane()];
             if !lane.members.is_empty() {
-                put_frame(encoding, what.clone(), scratch, lane.log.tail());
+                put_frame(dialect, what.clone(), scratch, lane.log.tail());
             }
         }
     }
 
     /// Notes an arrival; gives the group and the place in it.
-    pub(crate) fn note_joined(&mut self, name: Rc<str>, status: Rc<str>) -> (u64, u16) {
+    pub(crate) fn note_joined(&mut self, arrival: Arrival) -> (u64, u16) {
         let group = self.open_group();
-        group.joined.push((name, status));
+        group.joined.push(arrival);
         let arrival = (group.joined.len() - 1) as u16;
         (self.group_now(), arrival)
     }
@@ -193,7 +243,7 @@ impl Room {
     /// Notes a departure of a member that arrived in `group`.
     pub(crate) fn note_left(&mut self, name: Rc<str>, group: u64) {
         if group >= self.group_first && group == self.group_now() {
-            self.groups.push(Group::default());
+            self.groups.push(Group::new(self.look));
         }
         let group = self.open_group();
         let joined_before = group.joined.len() as u16;
@@ -201,8 +251,8 @@ impl Room {
     }
 
     fn open_group(&mut self) -> &mut Group {
-        if self.groups.last().is_none_or(|group| group.events() >= PRESENCE_EVENTS_MAX) {
-            self.groups.push(Group::default());
+        if self.groups.last().is_none_or(Group::is_full) {
+            self.groups.push(Group::new(self.look));
         }
         self.groups.last_mut().expect("one was pushed if there was none")
     }
@@ -217,13 +267,13 @@ impl Room {
             return None;
         }
         let groups = std::mem::take(&mut self.groups);
-        let mut bounds = [(0, Vec::new()), (0, Vec::new())];
-        for encoding in Encoding::ALL {
-            let lane = &mut self.lanes[encoding as usize];
-            let (start, ends) = &mut bounds[encoding as usize];
+        let mut bounds: [(u64, Vec<u64>); LANES] = Default::default();
+        for dialect in Dialect::ALL {
+            let lane = &mut self.lanes[dialect.lane()];
+            let (start, ends) = &mut bounds[dialect.lane()];
             *start = lane.log.end();
             for group in groups.iter().filter(|_| !lane.members.is_empty()) {
-                put_frame(encoding, group.frame(&self.name), scratch, lane.log.tail());
+                put_frame(dialect, group.frame(&self.name), scratch, lane.log.tail());
                 ends.push(lane.log.end());
             }
         }

@@ -1,4 +1,4 @@
-//! The two system calls the standard library lacks: descriptor limit and listen backlog.
+//! The system calls the standard library lacks: descriptor limit, listen backlog, thread time.
 
 use std::io;
 use std::net::TcpListener;
@@ -32,4 +32,38 @@ pub(crate) fn lengthen_backlog(listener: &TcpListener) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Processor time this thread has used, in nanoseconds; the largest number if the kernel has no
+/// such clock, so that nobody waits for it.
+fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: clock_gettime writes to the struct it is given and keeps no pointer.
+    match unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } {
+        0 => time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+        _ => u64::MAX,
+    }
+}
+
+/// Uses up that much processor time of this thread.
+pub(crate) fn burn_cpu(nanoseconds: u64) {
+    let end = thread_cpu_ns().saturating_add(nanoseconds);
+    while thread_cpu_ns() < end {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_burnt_is_processor_time() {
+        for wanted in [0, 1_000, 3_000_000, 40_000_000] {
+            let before = thread_cpu_ns();
+            burn_cpu(wanted);
+            let used = thread_cpu_ns() - before;
+            assert!((wanted..wanted * 2 + 5_000_000).contains(&used), "{used} ns for {wanted}");
+        }
+    }
 }

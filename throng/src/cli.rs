@@ -240,6 +240,24 @@ pub(crate) struct ServeArgs {
     /// Longest time a busy room collects messages for one write
     #[arg(long, default_value = "200ms", value_name = "DURATION")]
     pub(crate) flush_window: String,
+    /// Whether clients that ask for compressed messages get them: off, on
+    #[arg(long, default_value = "off")]
+    pub(crate) deflate: String,
+    /// How people see each other's pictures: eager (pushed), lazy (asked for by hash), off
+    #[arg(long, default_value = "lazy")]
+    pub(crate) avatars: String,
+    /// Size of each picture
+    #[arg(long, default_value_t = server::config::AVATAR_BYTES, value_name = "BYTES")]
+    pub(crate) avatar_bytes: usize,
+    /// Most deliveries in a second; what is beyond waits (0: no limit)
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) deliveries_per_second: u64,
+    /// Processor time to burn for each message, as in `20us`
+    #[arg(long, default_value = "0us", value_name = "DURATION")]
+    pub(crate) cpu_per_message: String,
+    /// Processor time to burn for each delivery of a message
+    #[arg(long, default_value = "0us", value_name = "DURATION")]
+    pub(crate) cpu_per_delivery: String,
     /// Most connections
     #[arg(long, default_value_t = server::config::CONNECTIONS_MAX)]
     pub(crate) connections: usize,

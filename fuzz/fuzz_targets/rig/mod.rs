@@ -62,7 +62,8 @@ impl Rig {
     pub fn accept(&mut self, subprotocol: &str) {
         let mut answer = Vec::new();
         let head = http::read_request(&self.fx.out).unwrap().unwrap();
-        head.upgrade.unwrap().accept(&mut answer, Some(subprotocol));
+        let handshake = head.upgrade.unwrap();
+        handshake.accept_with(&mut answer, Some(subprotocol), handshake.offers_deflate);
         self.fx.out.clear();
         self.feed(&answer);
     }
@@ -73,6 +74,14 @@ impl Rig {
         frame::write_frame(&mut bytes, self.opcode, payload, None);
         self.feed(&bytes);
         assert!(self.fx.close.is_some() || self.carry.is_empty(), "a whole frame is taken whole");
+    }
+
+    /// A whole message arrives that claims to be compressed.
+    #[allow(dead_code)] // not every protocol compresses
+    pub fn say_compressed(&mut self, payload: &[u8]) {
+        let mut bytes = Vec::new();
+        frame::write_compressed(&mut bytes, self.opcode, payload, None);
+        self.feed(&bytes);
     }
 
     /// Bytes arrive.

@@ -1,8 +1,8 @@
 //! WebSocket frames (RFC 6455 section 5): a decoder that borrows, an encoder that appends.
 //!
-//! A whole unfragmented frame is decoded without a copy or an allocation. Extensions are not
-//! negotiated, so a reserved bit is an error: a compressed frame, hence a compressed bomb, cannot
-//! get in. A header that announces more than the limit is an error before any payload arrives.
+//! A whole unfragmented frame is decoded without a copy or an allocation. A reserved bit is an
+//! error, unless compression was agreed on: what is then compressed is for `deflate` to inflate.
+//! A header that announces more than the limit is an error before any payload arrives.
 
 use std::fmt;
 
@@ -17,6 +17,8 @@ pub const HEADER_BYTES_MAX: usize = 14;
 
 const FIN: u8 = 0x80;
 const RESERVED: u8 = 0x70;
+/// The message is compressed (RFC 7692 section 6).
+const COMPRESSED: u8 = 0x40;
 const MASKED: u8 = 0x80;
 const LENGTH_16: u8 = 126;
 const LENGTH_64: u8 = 127;
@@ -65,6 +67,8 @@ pub struct Frame<'a> {
     pub fin: bool,
     /// What the payload is.
     pub opcode: Opcode,
+    /// Whether the message that begins with this frame is compressed.
+    pub compressed: bool,
     /// The payload, unmasked.
     pub payload: &'a [u8],
 }
@@ -76,6 +80,8 @@ pub struct Limits {
     pub frame_bytes_max: usize,
     /// Largest message put together from fragments, in bytes.
     pub message_bytes_max: usize,
+    /// Whether compression was agreed on.
+    pub compression: bool,
 }
 
 impl Limits {
@@ -86,14 +92,19 @@ impl Limits {
 
     /// The same limit for a frame and for a whole message.
     pub const fn of(bytes_max: usize) -> Limits {
-        Limits { frame_bytes_max: bytes_max, message_bytes_max: bytes_max }
+        Limits { frame_bytes_max: bytes_max, message_bytes_max: bytes_max, compression: false }
+    }
+
+    /// The same, and whether compression was agreed on.
+    pub const fn with_compression(self, compression: bool) -> Limits {
+        Limits { compression, ..self }
     }
 }
 
 /// Why a peer's bytes are not WebSocket frames; each is the peer's fault and ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
-    /// A reserved bit is set although no extension was negotiated (section 5.2).
+    /// A reserved bit is set that no negotiated extension allows (section 5.2).
     ReservedBits(u8),
     /// An opcode that RFC 6455 does not define.
     UnknownOpcode(u8),
@@ -116,6 +127,8 @@ pub enum FrameError {
     OutOfSequence(Opcode),
     /// A close frame with one byte, a forbidden code, or a reason not in UTF-8 (section 5.5.1).
     BadClose,
+    /// A compressed message that is none, or not whole (RFC 7692 section 7.2.2).
+    BadDeflate,
 }
 
 impl FrameError {
@@ -123,6 +136,7 @@ impl FrameError {
     pub fn close_code(self) -> u16 {
         match self {
             FrameError::TooLarge { .. } => close_code::TOO_BIG,
+            FrameError::BadDeflate => close_code::BAD_DATA,
             _ => close_code::PROTOCOL_ERROR,
         }
     }
@@ -132,7 +146,10 @@ impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameError::ReservedBits(bits) => {
-                write!(f, "WebSocket frame with reserved bits {bits:#04x}: no extension was agreed")
+                write!(
+                    f,
+                    "WebSocket frame with reserved bits {bits:#04x} that nothing agreed on allows"
+                )
             }
             FrameError::UnknownOpcode(code) => write!(f, "WebSocket frame with opcode {code}"),
             FrameError::Masked => write!(f, "the server sent a masked WebSocket frame"),
@@ -146,6 +163,7 @@ impl fmt::Display for FrameError {
                 write!(f, "WebSocket {opcode:?} frame out of sequence")
             }
             FrameError::BadClose => write!(f, "malformed WebSocket close frame"),
+            FrameError::BadDeflate => write!(f, "malformed compressed WebSocket message"),
         }
     }
 }
@@ -174,6 +192,7 @@ pub mod close_code {
 struct Header {
     fin: bool,
     opcode: Opcode,
+    compressed: bool,
     mask: Option<[u8; 4]>,
     payload_start: usize,
     payload_end: usize,
@@ -189,7 +208,8 @@ pub fn decode(buf: &[u8], limits: Limits) -> Result<Option<(Frame<'_>, usize)>, 
         return Err(FrameError::Masked);
     }
     let Some(payload) = buf.get(header.payload_start..header.payload_end) else { return Ok(None) };
-    let frame = Frame { fin: header.fin, opcode: header.opcode, payload };
+    let Header { fin, opcode, compressed, .. } = header;
+    let frame = Frame { fin, opcode, compressed, payload };
     Ok(Some((frame, header.payload_end)))
 }
 
@@ -206,15 +226,17 @@ pub fn decode_masked(
     let range = header.payload_start..header.payload_end;
     let Some(payload) = buf.get_mut(range) else { return Ok(None) };
     apply_mask(payload, mask);
-    let frame = Frame { fin: header.fin, opcode: header.opcode, payload };
+    let Header { fin, opcode, compressed, .. } = header;
+    let frame = Frame { fin, opcode, compressed, payload };
     Ok(Some((frame, header.payload_end)))
 }
 
 #[inline]
 fn decode_header(buf: &[u8], limits: Limits) -> Result<Option<Header>, FrameError> {
     let &[first, second, ..] = buf else { return Ok(None) };
-    if first & RESERVED != 0 {
-        return Err(FrameError::ReservedBits(first & RESERVED));
+    let compressed = first & RESERVED != 0;
+    if compressed {
+        check_reserved(first, limits)?;
     }
     let opcode = Opcode::from_nibble(first & 0x0f)?;
     let fin = first & FIN != 0;
@@ -246,7 +268,15 @@ fn decode_header(buf: &[u8], limits: Limits) -> Result<Option<Header>, FrameErro
     }
     // The limit above is a usize, so the sum cannot overflow on any machine we run on.
     let payload_end = at + length as usize;
-    Ok(Some(Header { fin, opcode, mask, payload_start: at, payload_end }))
+    Ok(Some(Header { fin, opcode, compressed, mask, payload_start: at, payload_end }))
+}
+
+/// The bit of compression may stand in the first frame of a message, where that was agreed on.
+#[cold]
+fn check_reserved(first: u8, limits: Limits) -> Result<(), FrameError> {
+    let begins = matches!(Opcode::from_nibble(first & 0x0f), Ok(Opcode::Text | Opcode::Binary));
+    let is_fine = limits.compression && begins && first & RESERVED == COMPRESSED;
+    if is_fine { Ok(()) } else { Err(FrameError::ReservedBits(first & RESERVED)) }
 }
 
 #[cold]
@@ -281,6 +311,13 @@ pub fn apply_mask(bytes: &mut [u8], mask: [u8; 4]) {
 #[inline]
 pub fn write_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8], mask: Option<[u8; 4]>) {
     write_part(out, true, opcode, payload, mask);
+}
+
+/// Appends a whole frame whose payload is compressed; `mask` is for clients only.
+pub fn write_compressed(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8], mask: Option<[u8; 4]>) {
+    let start = out.len();
+    write_part(out, true, opcode, payload, mask);
+    out[start] |= COMPRESSED;
 }
 
 /// Appends one fragment of a message; `fin` ends it.
@@ -359,6 +396,7 @@ pub struct Assembler(Option<Box<Partial>>);
 #[derive(Debug)]
 struct Partial {
     opcode: Opcode,
+    compressed: bool,
     bytes: Vec<u8>,
     complete: bool,
 }
@@ -375,16 +413,16 @@ impl Assembler {
         self.0.is_none()
     }
 
-    /// Takes a frame; gives back a control frame or a whole message, or `None` while parts are
-    /// missing. Whole frames pass through borrowed.
+    /// Takes a frame; gives back a control frame or a whole message as one frame, or `None` while
+    /// parts are missing. Whole frames pass through borrowed.
     #[inline]
     pub fn push<'a>(
         &'a mut self,
         frame: Frame<'a>,
         limits: Limits,
-    ) -> Result<Option<(Opcode, &'a [u8])>, FrameError> {
+    ) -> Result<Option<Frame<'a>>, FrameError> {
         if self.0.is_none() && frame.fin && frame.opcode != Opcode::Continuation {
-            return Ok(Some((frame.opcode, frame.payload)));
+            return Ok(Some(frame));
         }
         self.push_part(frame, limits)
     }
@@ -394,9 +432,9 @@ impl Assembler {
         &'a mut self,
         frame: Frame<'a>,
         limits: Limits,
-    ) -> Result<Option<(Opcode, &'a [u8])>, FrameError> {
+    ) -> Result<Option<Frame<'a>>, FrameError> {
         if frame.opcode.is_control() {
-            return Ok(Some((frame.opcode, frame.payload)));
+            return Ok(Some(frame));
         }
         if self.0.as_ref().is_some_and(|partial| partial.complete) {
             self.0 = None; // it was handed out by the last call
@@ -405,11 +443,12 @@ impl Assembler {
             (None, Opcode::Continuation) | (Some(_), Opcode::Text | Opcode::Binary) => {
                 return Err(FrameError::OutOfSequence(frame.opcode));
             }
-            (None, opcode) if frame.fin => return Ok(Some((opcode, frame.payload))),
+            (None, _) if frame.fin => return Ok(Some(frame)),
             _ => {}
         }
         let partial = self.0.get_or_insert_with(|| {
-            Box::new(Partial { opcode: frame.opcode, bytes: Vec::new(), complete: false })
+            let Frame { opcode, compressed, .. } = frame;
+            Box::new(Partial { opcode, compressed, bytes: Vec::new(), complete: false })
         });
         let bytes = partial.bytes.len() + frame.payload.len();
         if bytes > limits.message_bytes_max {
@@ -420,7 +459,8 @@ impl Assembler {
         }
         partial.bytes.extend_from_slice(frame.payload);
         partial.complete = frame.fin;
-        Ok(frame.fin.then_some((partial.opcode, partial.bytes.as_slice())))
+        let Partial { opcode, compressed, ref bytes, .. } = **partial;
+        Ok(frame.fin.then_some(Frame { fin: true, opcode, compressed, payload: bytes }))
     }
 }
 

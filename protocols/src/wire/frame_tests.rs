@@ -104,16 +104,17 @@ fn close_payloads() {
 #[test]
 fn fragments_make_one_message_and_let_control_frames_through() {
     let limits = Limits::of(10);
-    let part = |fin, opcode, payload| Frame { fin, opcode, payload };
+    let part = |fin, opcode, payload| Frame { fin, opcode, compressed: false, payload };
+    let whole = |opcode, payload| Ok(Some(part(true, opcode, payload)));
     let mut parts = Assembler::new();
     assert_eq!(parts.push(part(false, Opcode::Text, b"Hel"), limits), Ok(None));
     let ping = parts.push(part(true, Opcode::Ping, b"?"), limits);
-    assert_eq!(ping, Ok(Some((Opcode::Ping, &b"?"[..]))));
+    assert_eq!(ping, whole(Opcode::Ping, b"?"));
     assert_eq!(parts.push(part(false, Opcode::Continuation, b""), limits), Ok(None));
-    let whole = parts.push(part(true, Opcode::Continuation, b"lo"), limits);
-    assert_eq!(whole, Ok(Some((Opcode::Text, &b"Hello"[..]))));
+    let both = parts.push(part(true, Opcode::Continuation, b"lo"), limits);
+    assert_eq!(both, whole(Opcode::Text, b"Hello"));
     let next = parts.push(part(true, Opcode::Binary, b"x"), limits);
-    assert_eq!(next, Ok(Some((Opcode::Binary, &b"x"[..]))));
+    assert_eq!(next, whole(Opcode::Binary, b"x"));
     assert!(parts.0.is_none(), "the buffer goes as soon as the message was read");
 
     let lonely = parts.push(part(true, Opcode::Continuation, b"x"), limits);

@@ -7,6 +7,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::deflate;
+
 /// Longest head (request or status line with all header fields) that is read, in bytes.
 pub const HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Most header fields in one head.
@@ -14,6 +16,7 @@ pub const HEADERS_MAX: usize = 64;
 /// How much of a refusal's body is kept for the report, in bytes.
 pub const BODY_EXCERPT_BYTES_MAX: usize = 200;
 
+const EXTENSIONS: &str = "sec-websocket-extensions";
 /// RFC 6455 section 1.3.
 const ACCEPT_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
@@ -37,8 +40,10 @@ pub enum HttpError {
     WrongAccept,
     /// The server chose a subprotocol we did not offer.
     WrongProtocol(String),
-    /// The server switched on an extension; we offered none.
+    /// The server switched on an extension, or a parameter of one, that we did not offer.
     UnwantedExtension,
+    /// The server does not compress although we asked for it.
+    NoDeflate,
     /// A path, host or header we were told to send would break the request apart.
     BadRequestPart(&'static str),
 }
@@ -62,6 +67,9 @@ impl fmt::Display for HttpError {
             HttpError::UnwantedExtension => {
                 write!(f, "the server switched on a WebSocket extension that was not offered")
             }
+            HttpError::NoDeflate => {
+                write!(f, "the server does not agree to permessage-deflate, which was asked for")
+            }
             HttpError::BadRequestPart(what) => {
                 write!(f, "{what} holds a space, a line break or a control character")
             }
@@ -84,6 +92,8 @@ pub struct UpgradeRequest<'a> {
     pub protocols: &'a [&'a str],
     /// 16 random bytes (RFC 6455 section 4.1), chosen by the caller.
     pub key: [u8; 16],
+    /// Whether to ask for permessage-deflate (RFC 7692); a server without it is an error.
+    pub deflate: bool,
 }
 
 impl UpgradeRequest<'_> {
@@ -105,6 +115,9 @@ impl UpgradeRequest<'_> {
         if !self.protocols.is_empty() {
             push(out, &["Sec-WebSocket-Protocol: ", &self.protocols.join(", "), "\r\n"]);
         }
+        if self.deflate {
+            push(out, &["Sec-WebSocket-Extensions: ", deflate::EXTENSION, "\r\n"]);
+        }
         for (name, value) in self.headers {
             push(out, &[name, ": ", value, "\r\n"]);
         }
@@ -114,7 +127,7 @@ impl UpgradeRequest<'_> {
 
     /// Reads the server's answer to this request: `None` while bytes are missing.
     pub fn read_response<'b>(&self, buf: &'b [u8]) -> Result<Option<Accepted<'b>>, HttpError> {
-        read_response(buf, self.key, self.protocols)
+        read_response(buf, self.key, self.protocols, self.deflate)
     }
 }
 
@@ -132,6 +145,7 @@ pub fn read_response<'b>(
     buf: &'b [u8],
     key: [u8; 16],
     offered: &[&str],
+    deflate: bool,
 ) -> Result<Option<Accepted<'b>>, HttpError> {
     let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut fields);
@@ -149,8 +163,12 @@ pub fn read_response<'b>(
     if field(headers, "sec-websocket-accept") != Some(expected.as_str()) {
         return Err(HttpError::WrongAccept);
     }
-    if field(headers, "sec-websocket-extensions").is_some_and(|value| !value.is_empty()) {
-        return Err(HttpError::UnwantedExtension);
+    let mut extensions = fields_of(headers, EXTENSIONS).filter(|value| !value.is_empty());
+    match (extensions.next(), extensions.next()) {
+        (None, _) if deflate => return Err(HttpError::NoDeflate),
+        (None, _) => {}
+        (Some(value), None) if deflate && deflate::is_agreed(value) => {}
+        _ => return Err(HttpError::UnwantedExtension),
     }
     let protocol = field(headers, "sec-websocket-protocol");
     match protocol {
@@ -231,6 +249,8 @@ pub struct RequestHead<'a> {
 pub struct Handshake<'a> {
     key_base64: &'a str,
     protocols: Option<&'a str>,
+    /// Whether the client offers permessage-deflate as we would have it.
+    pub offers_deflate: bool,
 }
 
 impl<'a> Handshake<'a> {
@@ -239,13 +259,22 @@ impl<'a> Handshake<'a> {
         self.protocols.unwrap_or("").split(',').map(str::trim).filter(|name| !name.is_empty())
     }
 
-    /// Appends the 101 answer.
+    /// Appends the 101 answer, without compression.
     pub fn accept(&self, out: &mut Vec<u8>, protocol: Option<&str>) {
+        self.accept_with(out, protocol, false);
+    }
+
+    /// Appends the 101 answer; `deflate` agrees to an offer of compression.
+    pub fn accept_with(&self, out: &mut Vec<u8>, protocol: Option<&str>, deflate: bool) {
+        debug_assert!(self.offers_deflate || !deflate);
         let accept = accept_value(self.key_base64.as_bytes());
         push(out, &["HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"]);
         push(out, &["Connection: Upgrade\r\nSec-WebSocket-Accept: ", &accept, "\r\n"]);
         if let Some(name) = protocol {
             push(out, &["Sec-WebSocket-Protocol: ", name, "\r\n"]);
+        }
+        if deflate {
+            push(out, &["Sec-WebSocket-Extensions: ", deflate::EXTENSION, "\r\n"]);
         }
         push(out, &["\r\n"]);
     }
@@ -281,7 +310,8 @@ fn read_handshake<'a>(headers: &[httparse::Header<'a>]) -> Result<Option<Handsha
         return Err(Refusal::BadRequest("Sec-WebSocket-Key is not 16 bytes of base64"));
     }
     let protocols = field(headers, "sec-websocket-protocol");
-    Ok(Some(Handshake { key_base64: key, protocols }))
+    let offers_deflate = fields_of(headers, EXTENSIONS).any(deflate::is_offered);
+    Ok(Some(Handshake { key_base64: key, protocols, offers_deflate }))
 }
 
 /// Appends a whole answer with a body; the connection is to be closed after it.
@@ -342,8 +372,17 @@ fn malformed(error: httparse::Error) -> &'static str {
 }
 
 fn field<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
-    let found = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
-    std::str::from_utf8(found.value).ok().map(str::trim)
+    fields_of(headers, name).next()
+}
+
+/// The values of a field, in each of its occurrences; one that is not UTF-8 reads as a question
+/// mark, which is the value of no field here.
+fn fields_of<'h, 'a>(
+    headers: &'h [httparse::Header<'a>],
+    name: &'h str,
+) -> impl Iterator<Item = &'a str> + 'h {
+    let named = headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+    named.map(|header| std::str::from_utf8(header.value).unwrap_or("?").trim())
 }
 
 /// Whether a comma-separated field holds `token`, in any of its occurrences.

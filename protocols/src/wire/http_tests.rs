@@ -16,6 +16,7 @@ fn request<'a>() -> UpgradeRequest<'a> {
         headers: &[("Origin", "http://a b")],
         protocols: &["one", "two"],
         key: KEY,
+        deflate: false,
     }
 }
 
@@ -145,6 +146,42 @@ fn client_and_server_understand_each_other() {
     handshake.accept(&mut back, Some("two"));
     let accepted = request().read_response(&back).unwrap().unwrap();
     assert_eq!(accepted, Accepted { consumed: back.len(), protocol: Some("two") });
+}
+
+#[test]
+fn compression_is_switched_on_where_both_want_it() {
+    let asks = UpgradeRequest { deflate: true, ..request() };
+    for (request, agrees, expect) in
+        [(asks, true, Ok(())), (asks, false, Err(HttpError::NoDeflate)), (request(), false, Ok(()))]
+    {
+        let mut wire = Vec::new();
+        request.write(&mut wire).unwrap();
+        let handshake = read_request(&wire).unwrap().unwrap().upgrade.unwrap();
+        assert_eq!(handshake.offers_deflate, request.deflate);
+        let mut back = Vec::new();
+        handshake.accept_with(&mut back, Some("two"), agrees);
+        assert_eq!(
+            request.read_response(&back).map(|accepted| accepted.map(|_| ())),
+            expect.map(Some)
+        );
+    }
+    let good = format!("{UPGRADED}Sec-WebSocket-Accept: {ACCEPT}\r\n");
+    let field = "Sec-WebSocket-Extensions: ";
+    let rows = [
+        ("permessage-deflate; server_no_context_takeover", Ok(())),
+        ("permessage-deflate", Err(HttpError::UnwantedExtension)),
+        ("x-bzip", Err(HttpError::UnwantedExtension)),
+        ("\u{e9}", Err(HttpError::UnwantedExtension)),
+        ("", Err(HttpError::NoDeflate)),
+    ];
+    for (value, expect) in rows {
+        let text = format!("{good}{field}{value}\r\n\r\n");
+        let found = asks.read_response(text.as_bytes()).map(|_| ());
+        assert_eq!(found, expect, "{value}");
+    }
+    let twice = format!("{good}{field}{0}\r\n{field}{0}\r\n\r\n", deflate::EXTENSION);
+    let found = asks.read_response(twice.as_bytes());
+    assert_eq!(found, Err(HttpError::UnwantedExtension));
 }
 
 #[test]

@@ -1,4 +1,6 @@
-//! Codecs that several protocols share: the HTTP upgrade and WebSocket frames. No I/O, no clock.
+//! Codecs that several protocols share: the HTTP upgrade, WebSocket frames and
+//! their compression. No I/O, no clock.
+pub mod deflate;
 pub mod frame;
 pub mod http;
 pub mod rng;

@@ -5,17 +5,20 @@
 //! that wants more; pings are answered here, and whatever breaks RFC 6455 comes back as a fault
 //! behind the close frame that tells the target so.
 
-use super::frame::{self, Assembler, FrameError, Limits, Opcode, close_code};
+use super::deflate::{self, Inflated};
+use super::frame::{self, Assembler, Frame, FrameError, Limits, Opcode, close_code};
 use super::http::{self, UpgradeRequest};
 use super::printable;
 use model::{Effects, Endpoint, Event, Fault, FaultClass};
 
-/// A client's WebSocket. Sixteen bytes when open and nothing is fragmented.
+/// A client's WebSocket. Twenty-four bytes when open and nothing is fragmented.
 #[derive(Debug, Default)]
 pub struct Socket {
     /// The key of the upgrade under way.
     key: Option<Box<[u8; 16]>>,
     assembler: Assembler,
+    /// Compression is asked for; once open, it is agreed on.
+    deflate: bool,
 }
 
 /// What the next bytes were.
@@ -46,19 +49,33 @@ impl Socket {
         protocols: &[&str],
         fx: &mut Effects,
     ) -> Result<(), Fault> {
+        self.upgrade_with(endpoint, headers, protocols, false, fx)
+    }
+
+    /// As [`Socket::upgrade`]; with `deflate` compression is asked for, and a target that does not
+    /// agree to it has refused the upgrade.
+    pub fn upgrade_with(
+        &mut self,
+        endpoint: &Endpoint,
+        headers: &[(&str, &str)],
+        protocols: &[&str],
+        deflate: bool,
+        fx: &mut Effects,
+    ) -> Result<(), Fault> {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&fx.rng.u64().to_le_bytes());
         key[8..].copy_from_slice(&fx.rng.u64().to_le_bytes());
         let host = endpoint.authority();
-        let request = UpgradeRequest { path: &endpoint.path, host: &host, headers, protocols, key };
-        *self = Socket { key: Some(Box::new(key)), assembler: Assembler::new() };
+        let path = &endpoint.path;
+        let request = UpgradeRequest { path, host: &host, headers, protocols, key, deflate };
+        *self = Socket { key: Some(Box::new(key)), assembler: Assembler::new(), deflate };
         request.write(&mut fx.out).map_err(|error| upgrade_fault(error.to_string()))
     }
 
     /// The next piece of what arrived, if it is what it usually is: a whole text or binary
-    /// message in one frame; also says how many bytes it took. `None` leaves everything to
-    /// [`Socket::read`]. What is given back fits into registers: hundreds of messages may come
-    /// with one read.
+    /// message in one frame, not compressed; also says how many bytes it took. `None` leaves
+    /// everything to [`Socket::read`]. What is given back fits into registers: hundreds of messages
+    /// may come with one read.
     #[inline]
     pub fn message<'a>(
         &self,
@@ -74,20 +91,22 @@ impl Socket {
     }
 
     /// Takes the next piece of what arrived; also says how many bytes it took. `offered` is what
-    /// was offered to [`Socket::upgrade`]. To be called until it wants more, is closed or broken.
+    /// was offered to [`Socket::upgrade`], `inflated` where a compressed message goes. To be called
+    /// until it wants more, is closed or broken.
     #[inline]
     pub fn read<'a>(
         &'a mut self,
         bytes: &'a [u8],
         offered: &[&str],
         bytes_max: usize,
+        inflated: &'a mut Inflated,
         fx: &mut Effects,
     ) -> (usize, Input<'a>) {
         if let Some(key) = &self.key {
             let key = **key;
             return self.read_upgrade(key, bytes, offered, fx);
         }
-        let limits = Limits::of(bytes_max);
+        let limits = Limits::of(bytes_max).with_compression(self.deflate);
         let (part, used) = match frame::decode(bytes, limits) {
             Ok(None) => return (0, Input::More),
             Ok(Some(found)) => found,
@@ -95,9 +114,15 @@ impl Socket {
         };
         let input = match self.assembler.push(part, limits) {
             Ok(None) => Input::Nothing,
-            Ok(Some((opcode, payload))) => match opcode.is_control() {
-                false => Input::Message(opcode, payload),
-                true => control(opcode, payload, fx),
+            Ok(Some(Frame { opcode, payload, .. })) if opcode.is_control() => {
+                control(opcode, payload, fx)
+            }
+            Ok(Some(Frame { opcode, payload, compressed: false, .. })) => {
+                Input::Message(opcode, payload)
+            }
+            Ok(Some(Frame { opcode, payload, .. })) => match inflated.inflate(payload, bytes_max) {
+                Ok(payload) => Input::Message(opcode, payload),
+                Err(error) => broken(error, fx),
             },
             Err(error) => broken(error, fx),
         };
@@ -112,7 +137,7 @@ impl Socket {
         offered: &[&str],
         fx: &mut Effects,
     ) -> (usize, Input<'a>) {
-        match http::read_response(bytes, key, offered) {
+        match http::read_response(bytes, key, offered, self.deflate) {
             Ok(None) => (0, Input::More),
             Ok(Some(accepted)) if accepted.protocol.is_none() && !offered.is_empty() => {
                 // Without a subprotocol nobody knows what is spoken.
@@ -134,6 +159,13 @@ impl Socket {
 pub fn write(opcode: Opcode, payload: &[u8], fx: &mut Effects) {
     let mask = mask(fx);
     frame::write_frame(&mut fx.out, opcode, payload, Some(mask));
+}
+
+/// Appends one frame, compressed where that makes it shorter; only after an upgrade that asked for
+/// compression.
+pub fn write_deflated(opcode: Opcode, payload: &[u8], fx: &mut Effects) {
+    let mask = mask(fx);
+    deflate::write_frame(&mut fx.out, opcode, payload, Some(mask));
 }
 
 /// Appends a close frame.

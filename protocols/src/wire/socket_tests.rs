@@ -61,7 +61,9 @@ impl Rig {
         self.carry.extend_from_slice(bytes);
         loop {
             let carry = std::mem::take(&mut self.carry);
-            let (used, input) = self.socket.read(&carry, offered, self.bytes_max, &mut self.fx);
+            let (mut inflated, fx) = (Inflated::default(), &mut self.fx);
+            let (used, input) =
+                self.socket.read(&carry, offered, self.bytes_max, &mut inflated, fx);
             let seen = match input {
                 Input::More => None,
                 Input::Opened(protocol) => Some(Seen::Opened(protocol.map(Into::into))),
@@ -320,4 +322,86 @@ fn an_upgrade_forgets_what_was_before() {
     rig.feed(&answer, OFFERED);
     rig.feed(&part(true, Opcode::Text, b"new"), OFFERED);
     assert_eq!(rig.seen, [Seen::Opened(Some("two".into())), Seen::Text(b"new".to_vec())]);
+}
+
+/// A socket that agreed to compression.
+fn open_deflated() -> Rig {
+    let endpoint = Endpoint::parse("ws://h:1/p").unwrap();
+    let mut rig = Rig::asked(OFFERED);
+    rig.fx.out.clear();
+    rig.socket.upgrade_with(&endpoint, &[], OFFERED, true, &mut rig.fx).unwrap();
+    let request = std::mem::take(&mut rig.fx.out);
+    let handshake = http::read_request(&request).unwrap().unwrap().upgrade.unwrap();
+    let mut answer = Vec::new();
+    handshake.accept_with(&mut answer, Some("one"), true);
+    rig.feed(&answer, OFFERED);
+    assert_eq!(rig.seen, [Seen::Opened(Some("one".into()))]);
+    rig.seen.clear();
+    rig
+}
+
+#[test]
+fn compressed_messages_are_inflated_within_bounds() {
+    let compressed = |payload: &[u8]| {
+        let mut bytes = Vec::new();
+        frame::write_compressed(&mut bytes, Opcode::Text, payload, None);
+        bytes
+    };
+    let hello: &[u8] = &[0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00];
+    let mut first = part(false, Opcode::Text, &hello[..3]);
+    first[0] |= 0x40;
+    let parts =
+        [first, part(true, Opcode::Ping, b"?"), part(true, Opcode::Continuation, &hello[3..])];
+    let mut marked = part(false, Opcode::Text, b"a");
+    marked.extend(part(true, Opcode::Continuation, b"b"));
+    marked[3] |= 0x40; // only the first part of a message is marked
+    let mut ping = part(true, Opcode::Ping, b"");
+    ping[0] |= 0x40;
+    let mut bomb = Vec::new();
+    deflate::write_frame(&mut bomb, Opcode::Text, &[b' '; 5_000], None);
+    assert!(bomb.len() < BYTES_MAX);
+    let (text, nothing) = (|text: &str| Seen::Text(text.into()), || Seen::Nothing);
+    let broken = |class, detail: &str| Seen::Broken(class, detail.into());
+    let bits = "WebSocket frame with reserved bits 0x40 that nothing agreed on allows";
+    let rows: [(&str, Vec<u8>, Vec<Seen>); 7] = [
+        ("compressed", compressed(hello), vec![text("Hello")]),
+        ("not compressed", part(true, Opcode::Text, b"hi"), vec![text("hi")]),
+        ("in parts", parts.concat(), vec![nothing(), nothing(), text("Hello")]),
+        (
+            "garbage",
+            compressed(&[7, 7]),
+            vec![broken(FaultClass::Protocol, "malformed compressed WebSocket message")],
+        ),
+        ("marked twice", marked, vec![nothing(), broken(FaultClass::Protocol, bits)]),
+        ("a marked ping", ping, vec![broken(FaultClass::Protocol, bits)]),
+        ("a bomb", bomb, Vec::new()),
+    ];
+    for (name, bytes, expect) in rows {
+        for piece in [1, bytes.len()] {
+            let mut rig = open_deflated();
+            bytes.chunks(piece).for_each(|piece| rig.feed(piece, OFFERED));
+            if name == "a bomb" {
+                let is_fault = |seen: &Seen| matches!(seen, Seen::Broken(FaultClass::TooLarge, _));
+                assert!(rig.seen.len() == 1 && is_fault(&rig.seen[0]), "{:?}", rig.seen);
+                continue;
+            }
+            assert_eq!(rig.seen, expect, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_said_is_compressed_where_that_is_shorter() {
+    let mut rig = open_deflated();
+    for (payload, is_shorter) in [("x".repeat(500), true), ("x".to_owned(), false)] {
+        write_deflated(Opcode::Text, payload.as_bytes(), &mut rig.fx);
+        let mut out = std::mem::take(&mut rig.fx.out);
+        let limits = Limits::SERVER.with_compression(true);
+        let (part, _) = frame::decode_masked(&mut out, limits).unwrap().unwrap();
+        assert_eq!(part.compressed, is_shorter);
+        if is_shorter {
+            let mut inflated = Inflated::default();
+            assert_eq!(inflated.inflate(part.payload, 500), Ok(payload.as_bytes()));
+        }
+    }
 }

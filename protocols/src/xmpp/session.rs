@@ -6,6 +6,7 @@ use super::option;
 use super::room::Seat;
 use super::stanza::{self, Id};
 use super::xml::Scanner;
+use crate::wire::deflate::Inflated;
 use crate::wire::frame::{Opcode, close_code};
 use crate::wire::socket::{self, Input, Socket};
 use model::{Effects, Fault, FaultClass, Features, Request, Session, Shared, Tick, Token};
@@ -235,10 +236,11 @@ impl Session for XmppSession {
     fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
         // Taken out, so that the message it lends can be heard by the rest of the session.
         let mut socket = std::mem::take(&mut self.socket);
-        let mut at = 0;
+        let (mut at, mut inflated) = (0, Inflated::default());
         while fx.close.is_none() && at < bytes.len() && self.stage != Stage::Idle {
             let limit = self.shared.frame_bytes_max;
-            let (used, input) = socket.read(&bytes[at..], SUBPROTOCOLS, limit, fx);
+            let rest = &bytes[at..];
+            let (used, input) = socket.read(rest, SUBPROTOCOLS, limit, &mut inflated, fx);
             at += used;
             match input {
                 Input::Message(opcode, payload) => self.on_message(now, opcode, payload, fx),

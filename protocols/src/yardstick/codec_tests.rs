@@ -31,7 +31,11 @@ fn answer(id: u32, what: AnswerWhat<'static>) -> Frame<'static> {
 }
 
 fn person(name: &'static str, status: &'static str) -> Person<'static> {
-    Person { name: name.into(), status: status.into() }
+    Person { name: name.into(), status: status.into(), ..Person::default() }
+}
+
+fn picture() -> Bytes<'static> {
+    Bytes(vec![1, 2, 255].into())
 }
 
 fn message(number: u32, text: &'static str) -> Message<'static> {
@@ -62,9 +66,20 @@ fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
             "08011a060a046c697665",
         ),
         (
+            ask(1, W::Join(Join { room: room(), avatars: true, ..Join::default() })),
+            r#"{"id":1,"join":{"room":"live","avatars":true}}"#,
+            "08011a080a046c6976652801",
+        ),
+        (
             ask(
                 300,
-                W::Join(Join { room: room(), status: "s".into(), history: 100, members: true }),
+                W::Join(Join {
+                    room: room(),
+                    status: "s".into(),
+                    history: 100,
+                    members: true,
+                    avatars: false,
+                }),
             ),
             r#"{"id":300,"join":{"room":"live","status":"s","history":100,"members":true}}"#,
             "08ac021a0d0a046c69766512017318642001",
@@ -100,6 +115,11 @@ fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
             "08074a080a046c6976651009",
         ),
         (ask(8, W::Ping(Ping {})), r#"{"id":8,"ping":{}}"#, "08085200"),
+        (
+            ask(9, W::Avatar(GetAvatar { hash: "00ff".into() })),
+            r#"{"id":9,"avatar":{"hash":"00ff"}}"#,
+            "08095a060a0430306666",
+        ),
         (Request::default(), "{}", ""),
     ]
 }
@@ -119,6 +139,18 @@ fn frames() -> Vec<(Frame<'static>, &'static str, &'static str)> {
             })),
             r#"{"presence":{"room":"live","joined":[{"name":"ann","status":"s"},{"name":"bob"}],"left":["cy"]}}"#,
             "121b0a046c69766512080a03616e6e12017312050a03626f621a026379",
+        ),
+        (
+            tell(FrameWhat::Presence(Presence {
+                joined: vec![Person {
+                    avatar: picture(),
+                    avatar_hash: "ab".into(),
+                    ..person("a", "")
+                }],
+                ..Presence::default()
+            })),
+            r#"{"presence":{"joined":[{"name":"a","avatar":"AQL/","avatarHash":"ab"}]}}"#,
+            "120e120c0a01611a030102ff22026162",
         ),
         (
             tell(FrameWhat::Typing(Typing { room: "live".into(), name: "ann".into() })),
@@ -182,6 +214,11 @@ fn answers() -> Vec<(Frame<'static>, &'static str, &'static str)> {
             answer(7, A::Pong(Pong { at_ms: Millis(1) })),
             r#"{"answer":{"id":7,"pong":{"atMs":"1"}}}"#,
             "1a0608074a020801",
+        ),
+        (
+            answer(8, A::Avatar(Avatar { picture: picture() })),
+            r#"{"answer":{"id":8,"avatar":{"picture":"AQL/"}}}"#,
+            "1a09080852050a030102ff",
         ),
     ]
 }
@@ -249,6 +286,21 @@ fn other_ways_to_write_the_same_json() {
         let found = Request::decode(Encoding::Json, text.as_bytes());
         assert_eq!(found.as_ref().ok(), expect, "{text}: {found:?}");
     }
+    for (text, expect) in [
+        ("AQL/", Some(&[1, 2, 255][..])),
+        ("AQL_", Some(&[1, 2, 255])),
+        ("AQI=", Some(&[1, 2])),
+        ("AQI", Some(&[1, 2])),
+        ("", Some(&[])),
+        ("AQ L", None),
+        ("A", None),
+    ] {
+        let json = format!(r#"{{"answer":{{"avatar":{{"picture":"{text}"}}}}}}"#);
+        let found = Frame::decode(Encoding::Json, json.as_bytes());
+        let avatar = |bytes: &[u8]| Avatar { picture: Bytes(bytes.to_vec().into()) };
+        let expect = expect.map(|bytes| answer(0, AnswerWhat::Avatar(avatar(bytes))));
+        assert_eq!(found.ok(), expect, "{text}");
+    }
     let message = br#"{"message":{"at_ms":5}}"#;
     let Ok(Frame { what: Some(FrameWhat::Message(found)) }) =
         Frame::decode(Encoding::Json, message)
@@ -312,7 +364,15 @@ fn random_frame(rng: &mut SplitMix) -> Frame<'static> {
             at_ms: Millis(rng.next_u64()),
         }
     }
-    let person = |rng: &mut SplitMix| Person { name: random_text(rng), status: random_text(rng) };
+    let person = |rng: &mut SplitMix| {
+        let length = rng.below(9);
+        Person {
+            name: random_text(rng),
+            status: random_text(rng),
+            avatar: Bytes(rng.bytes(length).into()),
+            avatar_hash: random_text(rng),
+        }
+    };
     let what = match rng.below(3) {
         0 => FrameWhat::Message(message(rng)),
         1 => FrameWhat::Presence(Presence {
@@ -382,5 +442,5 @@ fn the_examples_of_the_document_are_canonical() {
             assert!(frame.what.is_some(), "{json}");
         }
     }
-    assert_eq!(kinds.len(), 9, "there is an example of every request");
+    assert_eq!(kinds.len(), 10, "there is an example of every request");
 }

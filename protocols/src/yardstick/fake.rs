@@ -1,10 +1,12 @@
 //! A tiny yardstick in memory for the conformance suite: one person, one room, a lively target.
 
 use super::{
-    Answer, AnswerWhat, Done, Encoding, Error, Frame, FrameWhat, History, Joined, Members, Message,
-    Millis, Person, Pong, Presence, Read, Request, RequestWhat, Said, Typing, Welcome, Yardstick,
+    Answer, AnswerWhat, Avatar, Bytes, Done, Encoding, Error, Frame, FrameWhat, History, Joined,
+    Members, Message, Millis, Person, Pong, Presence, Read, Request, RequestWhat, Said, Typing,
+    Welcome, Yardstick,
 };
 use crate::conformance::{Peer, Row};
+use crate::wire::deflate::{self, Inflated};
 use crate::wire::frame::{self, Limits};
 use crate::wire::http;
 use model::{Features, RoomName};
@@ -16,6 +18,7 @@ const ROOM: RoomName<'static> = RoomName { id: 2, name: "live" };
 /// The target of one person.
 struct Fake {
     encoding: Encoding,
+    deflate: bool,
     inbox: Vec<u8>,
     is_upgraded: bool,
     /// Whole messages for the person.
@@ -32,16 +35,21 @@ impl Peer for Fake {
             let handshake = head.upgrade.unwrap();
             assert_eq!(handshake.protocols().next(), Some(self.encoding.subprotocol()));
             let mut answer = Vec::new();
-            handshake.accept(&mut answer, Some(self.encoding.subprotocol()));
+            assert_eq!(handshake.offers_deflate, self.deflate);
+            handshake.accept_with(&mut answer, Some(self.encoding.subprotocol()), self.deflate);
             self.out.push(answer);
             self.is_upgraded = true;
             at = head.consumed;
         }
-        while let Some((part, used)) =
-            frame::decode_masked(&mut inbox[at..], Limits::SERVER).unwrap()
-        {
+        let limits = Limits::SERVER.with_compression(self.deflate);
+        while let Some((part, used)) = frame::decode_masked(&mut inbox[at..], limits).unwrap() {
+            let mut inflated = Inflated::default();
+            let payload = match part.compressed {
+                true => inflated.inflate(part.payload, limits.message_bytes_max).unwrap(),
+                false => part.payload,
+            };
             if part.opcode == self.encoding.opcode() {
-                self.request(part.payload);
+                self.request(payload);
             }
             at += used;
         }
@@ -51,15 +59,23 @@ impl Peer for Fake {
 }
 
 impl Fake {
-    fn row_peer(encoding: Encoding) -> Box<dyn Peer> {
-        Box::new(Fake { encoding, inbox: Vec::new(), is_upgraded: false, out: Vec::new() })
+    fn row_peer(encoding: Encoding, deflate: bool) -> Box<dyn Peer> {
+        let (inbox, out) = (Vec::new(), Vec::new());
+        Box::new(Fake { encoding, deflate, inbox, is_upgraded: false, out })
     }
 
     fn tell(&mut self, what: FrameWhat<'_>) {
         let mut payload = Vec::new();
         Frame { what: Some(what) }.encode(self.encoding, &mut payload);
         let mut bytes = Vec::new();
-        frame::write_frame(&mut bytes, self.encoding.opcode(), &payload, None);
+        match self.deflate {
+            true => deflate::write_frame(&mut bytes, self.encoding.opcode(), &payload, None),
+            false => frame::write_frame(&mut bytes, self.encoding.opcode(), &payload, None),
+        }
+        // Otherwise nobody would know what a compressed delivery does.
+        let is_compressed = bytes[0] & 0x40 != 0;
+        let is_long = payload.len() > 80;
+        assert!(!is_long || is_compressed == self.deflate, "{} bytes", payload.len());
         self.out.push(bytes);
     }
 
@@ -77,13 +93,19 @@ impl Fake {
             self.tell(FrameWhat::Message(message("live", "hi")));
             self.tell(FrameWhat::Presence(Presence {
                 room: "live".into(),
-                joined: vec![Person { name: "cid".into(), status: PAST.into() }],
+                joined: vec![person("cid", PAST)],
                 left: vec!["dan".into()],
             }));
             let read = Read { room: "live".into(), number: 2, name: "bob".into() };
             self.tell(FrameWhat::Read(read));
         }
     }
+}
+
+/// Somebody whose picture is to be asked for.
+fn person(name: &'static str, status: &'static str) -> Person<'static> {
+    let avatar_hash = format!("hash of {name}").into();
+    Person { name: name.into(), status: status.into(), avatar_hash, avatar: Bytes::default() }
 }
 
 fn message<'a>(room: &'a str, text: &'a str) -> Message<'a> {
@@ -98,7 +120,7 @@ fn message<'a>(room: &'a str, text: &'a str) -> Message<'a> {
 
 /// What a fair target answers. Messages of the past carry stamps and are no deliveries.
 fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
-    let people = || vec![Person { name: "bob".into(), status: PAST.into() }];
+    let people = || vec![person("bob", PAST), person("eve", "")];
     match request {
         RequestWhat::Login(login) => AnswerWhat::Welcome(Welcome {
             name: login.name.to_string().into(),
@@ -106,7 +128,7 @@ fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
             expires_ms: Millis(1_800_000_000_000),
         }),
         RequestWhat::Join(join) => {
-            assert!(join.members && join.history > 0, "all features are on");
+            assert!(join.members && join.avatars && join.history > 0, "all features are on");
             let messages = vec![message("", PAST), message("", "hello")];
             AnswerWhat::Joined(Joined { number: 1, messages, people: people() })
         }
@@ -121,19 +143,26 @@ fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
             AnswerWhat::Done(Done {})
         }
         RequestWhat::Ping(_) => AnswerWhat::Pong(Pong { at_ms: Millis(1_700_000_000_002) }),
+        RequestWhat::Avatar(_) => {
+            AnswerWhat::Avatar(Avatar { picture: Bytes(PAST.as_bytes().into()) })
+        }
     }
 }
 
-/// The protocol's part in the conformance suite: a row for each encoding.
-pub(crate) fn rows() -> [Row; 2] {
+/// The protocol's part in the conformance suite: a row for each encoding, without and with
+/// compression.
+pub(crate) fn rows() -> [Row; 4] {
+    use Encoding::{Json, Proto};
     [
+        row(&[("codec", "json")], Json, || Fake::row_peer(Json, false), forbidden_json),
+        row(&[], Proto, || Fake::row_peer(Proto, false), forbidden_proto),
         row(
-            &[("codec", "json")],
-            Encoding::Json,
-            || Fake::row_peer(Encoding::Json),
+            &[("codec", "json"), ("deflate", "on")],
+            Json,
+            || Fake::row_peer(Json, true),
             forbidden_json,
         ),
-        row(&[], Encoding::Proto, || Fake::row_peer(Encoding::Proto), forbidden_proto),
+        row(&[("deflate", "on")], Proto, || Fake::row_peer(Proto, true), forbidden_proto),
     ]
 }
 
@@ -148,7 +177,7 @@ fn row(
         protocol: &Yardstick,
         url: "ws://127.0.0.1:4000/ws",
         options,
-        features: Features(0b11),
+        features: Features(0b111),
         opcode: encoding.opcode(),
         peer,
         deeds: &[

@@ -41,6 +41,16 @@ impl From<String> for Text<'_> {
     }
 }
 
+/// Bytes that borrow the frame they were read from where they can; base64 in JSON.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Bytes<'a>(pub Cow<'a, [u8]>);
+
+impl fmt::Debug for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
 /// A `uint64` of milliseconds: a number in protobuf, a string in canonical JSON.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Millis(pub u64);
@@ -162,6 +172,30 @@ impl<'a> Field<'a> for Text<'a> {
 
     fn take_json<M: MapAccess<'a>>(&mut self, map: &mut M) -> Result<(), M::Error> {
         self.0 = map.next_value_seed(json::TextSeed)?;
+        Ok(())
+    }
+}
+
+impl<'a> Field<'a> for Bytes<'a> {
+    fn is_default(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn put(&self, number: u32, out: &mut Vec<u8>) {
+        proto::put_bytes(number, &self.0, out);
+    }
+
+    fn take(&mut self, value: Value<'a>) -> Result<(), DecodeError> {
+        self.0 = Cow::Borrowed(value.bytes()?);
+        Ok(())
+    }
+
+    fn put_json(&self, out: &mut Vec<u8>) {
+        json::put_bytes(&self.0, out);
+    }
+
+    fn take_json<M: MapAccess<'a>>(&mut self, map: &mut M) -> Result<(), M::Error> {
+        self.0 = Cow::Owned(map.next_value_seed(json::BytesSeed)?);
         Ok(())
     }
 }

@@ -4,10 +4,19 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::field::Fields;
 use super::{DecodeError, LIST_ITEMS_MAX};
+
+/// Written with padding; read with and without.
+const CONFIG: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, CONFIG);
+const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, CONFIG);
 
 /// The members of an object under construction.
 pub(super) struct Members<'a> {
@@ -83,6 +92,18 @@ pub(super) fn put_string(text: &str, out: &mut Vec<u8>) {
         rest = &rest[at + 1..];
     }
     out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+/// Appends bytes as a string of base64.
+pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let start = out.len();
+    let length = base64::encoded_len(bytes.len(), true).unwrap_or(usize::MAX);
+    out.resize(start + length, 0);
+    if let Ok(written) = BASE64.encode_slice(bytes, &mut out[start..]) {
+        out.truncate(start + written);
+    }
     out.push(b'"');
 }
 
@@ -195,6 +216,20 @@ impl<'de> Visitor<'de> for TextSeed {
 
     fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
         Ok(Cow::Borrowed(""))
+    }
+}
+
+/// Reads bytes from base64 of either alphabet; null is no bytes.
+pub(super) struct BytesSeed;
+
+impl<'de> DeserializeSeed<'de> for BytesSeed {
+    type Value = Vec<u8>;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Vec<u8>, D::Error> {
+        let text = TextSeed.deserialize(reader)?;
+        let is_url = text.contains(['-', '_']);
+        let decoded = if is_url { BASE64_URL.decode(&*text) } else { BASE64.decode(&*text) };
+        decoded.map_err(|_| de::Error::custom("bytes that are not base64"))
     }
 }
 

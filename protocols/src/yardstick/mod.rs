@@ -1,4 +1,5 @@
 //! The yardstick protocol: one contract (`yardstick.proto`), two encodings, no I/O.
+mod avatars;
 mod field;
 mod json;
 mod proto;
@@ -7,7 +8,7 @@ mod types;
 
 use std::fmt;
 
-pub use field::{Millis, Text};
+pub use field::{Bytes, Millis, Text};
 pub use session::Yardstick;
 pub use types::*;
 

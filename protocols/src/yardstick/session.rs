@@ -1,13 +1,15 @@
 //! One person's conversation with a yardstick.
 
-use super::types::{self, AnswerWhat, Frame, FrameWhat, RequestWhat};
+use super::avatars::Avatars;
+use super::types::{self, AnswerWhat, Frame, FrameWhat, Person, RequestWhat};
 use super::{Encoding, Kind, Text};
+use crate::wire::deflate::Inflated;
 use crate::wire::frame::{Opcode, close_code};
 use crate::wire::printable;
 use crate::wire::socket::{self, Input, Socket};
 use model::{
-    Ack, Effects, Facts, FaultClass, Features, Measure, Options, PersonId, Protocol, Request,
-    Session, Shared, Tick, Token,
+    Ack, Effects, Event, Facts, Fault, FaultClass, Features, Measure, Options, PersonId, Protocol,
+    Request, Session, Shared, Tick, Token,
 };
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ const JOIN_HISTORY: u32 = 50;
 const PENDING_MAX: usize = 1024;
 const HISTORY: usize = 0;
 const MEMBERS: usize = 1;
+const AVATARS: usize = 2;
 
 static FACTS: Facts = Facts {
     name: "yardstick",
@@ -36,8 +39,12 @@ static FACTS: Facts = Facts {
     features: &[
         ("history", "asks for the last 50 messages when joining"),
         ("members", "asks who is there when joining"),
+        ("avatars", "has a picture, and asks once for that of everybody in the room"),
     ],
-    options: &[("codec", "`proto` (protobuf, the default) or `json`")],
+    options: &[
+        ("codec", "`proto` (protobuf, the default) or `json`"),
+        ("deflate", "`off` (the default) or `on`: compressed messages (permessage-deflate)"),
+    ],
     echo: true,
     ack: Ack::Reply,
     stamped_joins: true,
@@ -53,15 +60,21 @@ impl Protocol for Yardstick {
     }
 
     fn check(&self, options: &Options) -> Result<(), String> {
-        match options.keys().find(|name| *name != "codec") {
-            Some(name) => Err(format!("yardstick has no option `{name}`; it has `codec`")),
-            None => encoding(options).map(|_| ()),
+        let is_known = |name: &str| FACTS.options.iter().any(|option| option.0 == name);
+        if let Some(name) = options.keys().find(|name| !is_known(name)) {
+            let detail = format!("yardstick has no option `{name}`; it has `codec`, `deflate`");
+            return Err(detail);
         }
+        encoding(options)?;
+        deflate(options)?;
+        Ok(())
     }
 
     fn session(&self, _: PersonId, features: Features, shared: &Arc<Shared>) -> Box<dyn Session> {
         Box::new(YardstickSession {
             encoding: encoding(&shared.options).unwrap_or(Encoding::Proto),
+            deflate: deflate(&shared.options).unwrap_or(false),
+            avatars: None, // until the first login
             shared: Arc::clone(shared),
             features,
             socket: Socket::default(),
@@ -76,6 +89,14 @@ fn encoding(options: &Options) -> Result<Encoding, String> {
         None | Some("proto") => Ok(Encoding::Proto),
         Some("json") => Ok(Encoding::Json),
         Some(other) => Err(format!("`codec` cannot be `{other}`; it can be `proto` or `json`")),
+    }
+}
+
+fn deflate(options: &Options) -> Result<bool, String> {
+    match options.get("deflate").map(String::as_str) {
+        None | Some("off") => Ok(false),
+        Some("on") => Ok(true),
+        Some(other) => Err(format!("`deflate` cannot be `{other}`; it can be `off` or `on`")),
     }
 }
 
@@ -114,6 +135,7 @@ enum Wants {
     History,
     Members,
     Pong,
+    Avatar,
 }
 
 impl Wants {
@@ -126,6 +148,7 @@ impl Wants {
             RequestWhat::History(_) => Wants::History,
             RequestWhat::Members(_) => Wants::Members,
             RequestWhat::Ping(_) => Wants::Pong,
+            RequestWhat::Avatar(_) => Wants::Avatar,
         }
     }
 
@@ -138,6 +161,7 @@ impl Wants {
             AnswerWhat::History(_) => Wants::History,
             AnswerWhat::Members(_) => Wants::Members,
             AnswerWhat::Pong(_) => Wants::Pong,
+            AnswerWhat::Avatar(_) => Wants::Avatar,
             AnswerWhat::Error(_) => return false,
         };
         self == found
@@ -148,6 +172,10 @@ struct YardstickSession {
     shared: Arc<Shared>,
     features: Features,
     encoding: Encoding,
+    /// Whether compression is asked for.
+    deflate: bool,
+    /// Nothing in it without the feature.
+    avatars: Option<Box<Avatars>>,
     socket: Socket,
     stage: Stage,
     pending: Vec<Pending>,
@@ -160,9 +188,16 @@ impl YardstickSession {
             return fx.failed(token, FaultClass::Backlog, detail);
         }
         self.pending.push(Pending { token, wants: Wants::of(&what) });
+        self.write(token.0, what, fx);
+    }
+
+    fn write(&self, id: u32, what: RequestWhat<'_>, fx: &mut Effects) {
         let mut payload = Vec::with_capacity(128);
-        types::Request { id: token.0, what: Some(what) }.encode(self.encoding, &mut payload);
-        socket::write(self.encoding.opcode(), &payload, fx);
+        types::Request { id, what: Some(what) }.encode(self.encoding, &mut payload);
+        match self.deflate {
+            true => socket::write_deflated(self.encoding.opcode(), &payload, fx),
+            false => socket::write(self.encoding.opcode(), &payload, fx),
+        }
     }
 
     fn log_in(&mut self, fx: &mut Effects) {
@@ -177,25 +212,33 @@ impl YardstickSession {
     }
 
     /// A whole message: the first bytes tell what it is.
-    fn hear(&mut self, opcode: Opcode, payload: &[u8], fx: &mut Effects) {
+    fn hear(&mut self, now: Tick, opcode: Opcode, payload: &[u8], fx: &mut Effects) {
         if opcode != self.encoding.opcode() {
             return self.give_up(FaultClass::Protocol, "a frame of the other encoding", fx);
         }
         match self.encoding.classify(payload) {
             Some(Kind::Message) => fx.deliveries(payload),
-            Some(Kind::Presence) => fx.announcements(payload),
-            Some(Kind::Answer) => self.answered(payload, fx),
+            Some(Kind::Presence) => {
+                fx.announcements(payload);
+                if self.avatars.is_some() {
+                    self.newcomers(now, payload, fx);
+                }
+            }
+            Some(Kind::Answer) => self.answered(now, payload, fx),
             Some(Kind::Typing | Kind::Read) => {}
             None => self.give_up(FaultClass::Protocol, "a frame that is no yardstick message", fx),
         }
     }
 
-    fn answered(&mut self, payload: &[u8], fx: &mut Effects) {
+    fn answered(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
         let answer = match Frame::decode(self.encoding, payload) {
             Ok(Frame { what: Some(FrameWhat::Answer(answer)) }) => answer,
             Ok(_) => return self.give_up(FaultClass::Protocol, "an answer that is none", fx),
             Err(error) => return self.give_up(FaultClass::Protocol, &error.to_string(), fx),
         };
+        if Avatars::is_own(answer.id) {
+            return self.pictured(now, &answer, fx);
+        }
         let token = Token(answer.id);
         let Some(at) = self.pending.iter().position(|pending| pending.token == token) else {
             let detail = "an answer to a request nobody made";
@@ -210,13 +253,68 @@ impl YardstickSession {
                     self.stage = Stage::Online;
                 }
                 fx.done(token);
+                match &what {
+                    AnswerWhat::Joined(joined) => self.look_at(now, &joined.people, fx),
+                    AnswerWhat::Members(members) => self.look_at(now, &members.people, fx),
+                    _ => {}
+                }
             }
             _ => self.give_up(FaultClass::Protocol, "an answer of the wrong kind", fx),
         }
     }
 
+    /// Who came into the room, to somebody who wants to see their pictures.
+    fn newcomers(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
+        match Frame::decode(self.encoding, payload) {
+            Ok(Frame { what: Some(FrameWhat::Presence(presence)) }) => {
+                self.look_at(now, &presence.joined, fx);
+            }
+            Ok(_) => self.give_up(FaultClass::Protocol, "a presence that is none", fx),
+            Err(error) => self.give_up(FaultClass::Protocol, &error.to_string(), fx),
+        }
+    }
+
+    /// Asks for the pictures of those who have one that is not known.
+    fn look_at(&mut self, now: Tick, people: &[Person<'_>], fx: &mut Effects) {
+        let Some(avatars) = &mut self.avatars else { return };
+        if !people.iter().all(|person| avatars.notice(&person.avatar_hash)) {
+            return self.give_up(FaultClass::Protocol, "a hash too long for one", fx);
+        }
+        self.ask_for_avatars(now, fx);
+    }
+
+    fn ask_for_avatars(&mut self, now: Tick, fx: &mut Effects) {
+        let mut count = 0;
+        while let Some((id, hash)) = self.avatars.as_mut().and_then(|avatars| avatars.next(now)) {
+            let hash = (&*hash).into();
+            self.write(id, RequestWhat::Avatar(types::GetAvatar { hash }), fx);
+            count += 1;
+        }
+        if count > 0 {
+            fx.events.push(Event::Asked(Measure::Avatars, count));
+        }
+    }
+
+    /// The answer to one of the session's own requests.
+    fn pictured(&mut self, now: Tick, answer: &types::Answer<'_>, fx: &mut Effects) {
+        let sent = self.avatars.as_mut().and_then(|avatars| avatars.answered(answer.id));
+        let outcome = match &answer.what {
+            Some(AnswerWhat::Avatar(_)) => Ok(()),
+            Some(AnswerWhat::Error(error)) => {
+                Err(Fault::new(FaultClass::RequestRefused, in_words(error)))
+            }
+            _ => return self.give_up(FaultClass::Protocol, "an answer of the wrong kind", fx),
+        };
+        let Some(sent) = sent else {
+            let detail = "an answer to a request nobody made";
+            return self.give_up(FaultClass::Protocol, detail, fx);
+        };
+        fx.events.push(Event::Answered { measure: Measure::Avatars, sent, outcome });
+        self.ask_for_avatars(now, fx);
+    }
+
     fn refused(&mut self, at: usize, error: &types::Error<'_>, fx: &mut Effects) {
-        let detail = format!("{}: {}", printable(&error.code), printable(&error.text));
+        let detail = in_words(error);
         if self.pending[at].wants == Wants::Welcome {
             return self.give_up(FaultClass::LoginRefused, &detail, fx);
         }
@@ -233,6 +331,7 @@ impl YardstickSession {
             fx.failed(pending.token, class, detail);
         }
         self.socket = Socket::default();
+        self.avatars = self.features.has(AVATARS).then(Box::default);
     }
 
     /// Ends the conversation as the target's doing.
@@ -249,6 +348,11 @@ impl YardstickSession {
         self.reset(FaultClass::Offline, "the person disconnected first", fx);
         fx.close = Some(Ok(()));
     }
+}
+
+/// A refusal in one printable line.
+fn in_words(error: &types::Error<'_>) -> String {
+    format!("{}: {}", printable(&error.code), printable(&error.text))
 }
 
 impl Session for YardstickSession {
@@ -269,7 +373,8 @@ impl Session for YardstickSession {
                 room: room.name.into(),
                 status: status.into(),
                 history: if self.features.has(HISTORY) { JOIN_HISTORY } else { 0 },
-                members: self.features.has(MEMBERS),
+                members: self.features.has(MEMBERS) || self.features.has(AVATARS),
+                avatars: self.features.has(AVATARS),
             }),
             Request::Leave { room } => RequestWhat::Leave(types::Leave { room: room.name.into() }),
             Request::Say { room, text } => {
@@ -300,27 +405,30 @@ impl Session for YardstickSession {
 
     fn opened(&mut self, _: Tick, fx: &mut Effects) {
         let offered = [self.encoding.subprotocol()];
-        if let Err(fault) = self.socket.upgrade(&self.shared.endpoint, &[], &offered, fx) {
+        let endpoint = &self.shared.endpoint;
+        let upgraded = self.socket.upgrade_with(endpoint, &[], &offered, self.deflate, fx);
+        if let Err(fault) = upgraded {
             self.give_up(fault.class, &fault.detail, fx);
         }
     }
 
-    fn receive(&mut self, _: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
+    fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
         // Taken out, so that the message it lends can be heard by the rest of the session.
         let mut socket = std::mem::take(&mut self.socket);
         let offered = [self.encoding.subprotocol()];
-        let mut at = 0;
+        let (mut at, mut inflated) = (0, Inflated::default());
         let bytes_max = self.shared.frame_bytes_max;
         while fx.close.is_none() && at < bytes.len() && !matches!(self.stage, Stage::Idle) {
             if let Some((used, opcode, payload)) = socket.message(&bytes[at..], bytes_max) {
                 at += used;
-                self.hear(opcode, payload, fx);
+                self.hear(now, opcode, payload, fx);
                 continue;
             }
-            let (used, input) = socket.read(&bytes[at..], &offered, bytes_max, fx);
+            let rest = &bytes[at..];
+            let (used, input) = socket.read(rest, &offered, bytes_max, &mut inflated, fx);
             at += used;
             match input {
-                Input::Message(opcode, payload) => self.hear(opcode, payload, fx),
+                Input::Message(opcode, payload) => self.hear(now, opcode, payload, fx),
                 Input::More => break,
                 Input::Nothing => {}
                 Input::Opened(_) => self.log_in(fx),

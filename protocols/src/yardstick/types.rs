@@ -5,7 +5,7 @@
 
 use serde::de::MapAccess;
 
-use super::field::{Field, Fields, Millis, Text, choice, message};
+use super::field::{Bytes, Field, Fields, Millis, Text, choice, message};
 use super::{DecodeError, json, proto};
 
 message! {
@@ -28,6 +28,7 @@ choice! {
         8 "typing" Typing(Typing<'a>),
         9 "read" Read(Read<'a>),
         10 "ping" Ping(Ping),
+        11 "avatar" Avatar(GetAvatar<'a>),
     }
 }
 
@@ -47,6 +48,7 @@ message! {
         2 "status" status: Text<'a>,
         3 "history" history: u32,
         4 "members" members: bool,
+        5 "avatars" avatars: bool,
     }
 }
 
@@ -62,6 +64,13 @@ message! {
     Say<'a> {
         1 "room" room: Text<'a>,
         2 "text" text: Text<'a>,
+    }
+}
+
+message! {
+    /// Ask for a picture.
+    GetAvatar<'a> {
+        1 "hash" hash: Text<'a>,
     }
 }
 
@@ -146,6 +155,8 @@ message! {
     Person<'a> {
         1 "name" name: Text<'a>,
         2 "status" status: Text<'a>,
+        3 "avatar" avatar: Bytes<'a>,
+        4 "avatarHash" avatar_hash: Text<'a>,
     }
 }
 
@@ -168,6 +179,7 @@ choice! {
         7 "history" History(History<'a>),
         8 "members" Members(Members<'a>),
         9 "pong" Pong(Pong),
+        10 "avatar" Avatar(Avatar<'a>),
     }
 }
 
@@ -221,6 +233,13 @@ message! {
     /// Everybody in a room.
     Members<'a> {
         1 "people" people: Vec<Person<'a>>,
+    }
+}
+
+message! {
+    /// A picture.
+    Avatar<'a> {
+        1 "picture" picture: Bytes<'a>,
     }
 }
 

@@ -38,6 +38,7 @@ impl Client {
             headers: &[],
             protocols: &[encoding.subprotocol()],
             key: [1; 16],
+            deflate: false,
         };
         let mut bytes = Vec::new();
         request.write(&mut bytes).unwrap();

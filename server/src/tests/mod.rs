@@ -1,7 +1,9 @@
 //! Conversations with the core in memory, and a few over loopback.
 mod faults;
+mod knobs;
 mod limits;
 mod loopback;
 mod net;
 mod property;
+mod sessions;
 mod talks;

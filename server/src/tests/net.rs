@@ -2,6 +2,7 @@
 
 use std::io;
 
+use protocols::wire::deflate::{self, Inflated};
 use protocols::wire::frame::{self, Limits, Opcode};
 use protocols::wire::http::UpgradeRequest;
 use protocols::wire::rng::SplitMix;
@@ -18,6 +19,9 @@ pub(super) struct Wire {
     pub(super) received: Vec<u8>,
     read: usize,
     encoding: Option<Encoding>,
+    deflate: bool,
+    /// Compressed frames heard.
+    pub(super) compressed: usize,
     /// Bytes the socket takes before it is full; `None` is no limit.
     pub(super) space: Option<usize>,
     pub(super) finished: bool,
@@ -31,6 +35,8 @@ pub(super) struct Wires {
     pub(super) writes: usize,
     /// How much later it is after each write.
     pub(super) write_cost_us: u64,
+    /// Processor time burnt.
+    pub(super) burnt_ns: u64,
     rng: SplitMix,
 }
 
@@ -67,6 +73,10 @@ impl World for Wires {
     fn now_us(&mut self) -> u64 {
         self.now.us
     }
+
+    fn burn(&mut self, nanoseconds: u64) {
+        self.burnt_ns += nanoseconds;
+    }
 }
 
 /// A server and its network.
@@ -79,7 +89,7 @@ impl Net {
     pub(super) fn new(config: Config, seed: u64) -> Net {
         let now = Now { us: 0, unix_ms: 1_700_000_000_000 };
         let rng = SplitMix::new(seed);
-        let wires = Wires { list: Vec::new(), now, writes: 0, write_cost_us: 0, rng };
+        let wires = Wires { list: Vec::new(), now, writes: 0, write_cost_us: 0, burnt_ns: 0, rng };
         Net { core: Core::new(config, [7; 32]).unwrap(), wires }
     }
 
@@ -95,6 +105,15 @@ impl Net {
 
     /// A connection that speaks WebSocket.
     pub(super) fn dial(&mut self, encoding: Encoding) -> usize {
+        self.dial_with(encoding, false)
+    }
+
+    /// A connection that speaks WebSocket, with compression if the server has it.
+    pub(super) fn dial_deflated(&mut self, encoding: Encoding) -> usize {
+        self.dial_with(encoding, true)
+    }
+
+    fn dial_with(&mut self, encoding: Encoding, deflate: bool) -> usize {
         let id = self.connect();
         let request = UpgradeRequest {
             path: PATH,
@@ -102,6 +121,7 @@ impl Net {
             headers: &[],
             protocols: &[encoding.subprotocol()],
             key: KEY,
+            deflate,
         };
         let mut bytes = Vec::new();
         request.write(&mut bytes).unwrap();
@@ -112,6 +132,7 @@ impl Net {
         assert_eq!(accepted.protocol, Some(encoding.subprotocol()));
         wire.read = accepted.consumed;
         wire.encoding = Some(encoding);
+        wire.deflate = deflate;
         id
     }
 
@@ -136,6 +157,11 @@ impl Net {
         let request = Request::decode(Encoding::Json, json.as_bytes()).expect(json);
         let mut payload = Vec::new();
         request.encode(encoding, &mut payload);
+        if self.wires.list[id].deflate {
+            let mut bytes = Vec::new();
+            deflate::write_frame(&mut bytes, encoding.opcode(), &payload, Some([1, 2, 3, 4]));
+            return self.send(id, &bytes);
+        }
         self.send_frame(id, encoding.opcode(), &payload);
     }
 
@@ -168,12 +194,19 @@ impl Net {
         let wire = &mut self.wires.list[id];
         let encoding = wire.encoding.expect("dialed");
         let mut heard = Vec::new();
+        let limits = Limits::CLIENT.with_compression(wire.deflate);
         while let Some((frame, used)) =
-            frame::decode(&wire.received[wire.read..], Limits::CLIENT).expect("sound frames")
+            frame::decode(&wire.received[wire.read..], limits).expect("sound frames")
         {
             assert!(frame.fin, "the server sends whole frames");
+            wire.compressed += usize::from(frame.compressed);
             if frame.opcode == encoding.opcode() {
-                let parsed = Frame::decode(encoding, frame.payload).expect("a sound payload");
+                let mut inflated = Inflated::default();
+                let payload = match frame.compressed {
+                    true => inflated.inflate(frame.payload, limits.message_bytes_max).unwrap(),
+                    false => frame.payload,
+                };
+                let parsed = Frame::decode(encoding, payload).expect("a sound payload");
                 let mut json = Vec::new();
                 parsed.encode(Encoding::Json, &mut json);
                 heard.push(String::from_utf8(json).unwrap());

@@ -7,15 +7,17 @@ use protocols::yardstick::Encoding;
 use super::net::Net;
 use crate::{Config, Presence};
 
-/// Plays a talk with every mix of encodings of its first two people.
+/// Plays a talk with every mix of encodings of its first two people, plain and compressed.
 fn play(config: &Config, talk: &str) {
-    for mix in 0..4 {
-        let encodings = [Encoding::ALL[mix & 1], Encoding::ALL[mix >> 1]];
-        play_once(config.clone(), talk, encodings);
+    for mix in 0..16 {
+        let encodings = [Encoding::ALL[mix & 1], Encoding::ALL[mix >> 1 & 1]];
+        let deflate = [mix & 4 != 0, mix & 8 != 0];
+        let config = Config { deflate: mix & 12 != 0, ..config.clone() };
+        play_once(config, talk, encodings, deflate);
     }
 }
 
-fn play_once(config: Config, talk: &str, encodings: [Encoding; 2]) {
+fn play_once(config: Config, talk: &str, encodings: [Encoding; 2], deflate: [bool; 2]) {
     let mut net = Net::new(config, 1);
     let mut people: HashMap<&str, usize> = HashMap::new();
     let mut heard: HashMap<usize, Vec<String>> = HashMap::new();
@@ -24,7 +26,11 @@ fn play_once(config: Config, talk: &str, encodings: [Encoding; 2]) {
         let (name, rest) = line.split_at(3);
         let (mark, text) = (&rest[..1], rest[1..].trim());
         if !people.contains_key(name) {
-            let id = net.dial(encodings[people.len() % 2]);
+            let encoding = encodings[people.len() % 2];
+            let id = match deflate[people.len() % 2] {
+                true => net.dial_deflated(encoding),
+                false => net.dial(encoding),
+            };
             people.insert(name, id);
         }
         let id = people[name];

@@ -16,11 +16,18 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
         connections_max: args.connections,
         history: args.history,
         presence: args.presence.parse().map_err(Failure::usage)?,
-        flush_window: millis(&args.flush_window)?,
+        flush_window: duration("--flush-window", &args.flush_window)?,
+        deflate: on_or_off(&args.deflate)?,
+        avatars: args.avatars.parse().map_err(Failure::usage)?,
+        avatar_bytes: args.avatar_bytes,
+        deliveries_per_second: args.deliveries_per_second,
+        cpu_per_message: duration("--cpu-per-message", &args.cpu_per_message)?,
+        cpu_per_delivery: duration("--cpu-per-delivery", &args.cpu_per_delivery)?,
         faults: args.fault.as_deref().unwrap_or("").parse().map_err(Failure::usage)?,
         fault_file: args.fault_log.clone(),
         ..Config::default()
     };
+    config.check().map_err(Failure::usage)?;
     let unable = |error| Failure::unmeasured(format!("cannot listen on {}: {error}", args.listen));
     let listener = TcpListener::bind(args.listen).map_err(unable)?;
     let address = listener.local_addr().map_err(unable)?;
@@ -44,13 +51,22 @@ fn stop_on_signal(stop: &Stop) -> std::io::Result<()> {
     Ok(())
 }
 
-fn millis(text: &str) -> Result<Duration, Failure> {
-    let number = |text: &str| text.trim().parse::<u64>().ok();
-    let millis = match text.strip_suffix("ms") {
-        Some(text) => number(text),
-        None => text.strip_suffix('s').and_then(number).map(|seconds| seconds * 1_000),
-    };
-    millis.map(Duration::from_millis).ok_or_else(|| {
-        Failure::usage(format!("--flush-window {text}: no duration; write it as 20ms or 1s"))
+fn on_or_off(word: &str) -> Result<bool, Failure> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(Failure::usage(format!("--deflate is on or off, not {word:?}"))),
+    }
+}
+
+fn duration(flag: &str, text: &str) -> Result<Duration, Failure> {
+    const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", NS_PER_S)];
+    const NS_PER_S: u64 = 1_000_000_000;
+    let found = UNITS.iter().find_map(|(unit, ns)| {
+        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(*ns)
+    });
+    found.map(Duration::from_nanos).ok_or_else(|| {
+        Failure::usage(format!("{flag} {text}: no duration; write it as 20us, 20ms or 1s"))
     })
 }

@@ -85,8 +85,11 @@ fn compare(answer: &Answer, records: &[Record], kinds: &[&str], what: &str) {
     }
 }
 
+/// What the target speaks, as options of it; the last ones are compressed.
 fn codecs_and_seeds() -> Vec<(&'static str, u64)> {
-    ["json", "proto"].into_iter().flat_map(|codec| (1..4).map(move |seed| (codec, seed))).collect()
+    let plain = ["json", "proto"];
+    let plain = plain.into_iter().flat_map(|codec| (1..4).map(move |seed| (codec, seed)));
+    plain.chain([("json, deflate: on", 4), ("proto, deflate: on", 5)]).collect()
 }
 
 #[test]

@@ -17,6 +17,9 @@ mod muc;
 // Known truth: a target's own record of its faults against the ledger.
 mod ledger;
 
+// The knobs of the yardstick, from the scenario to the summary.
+mod knobs;
+
 // Known truth: a target that stalls, as corrected latency and service time show it.
 mod stall;
 

@@ -224,10 +224,11 @@ pub(crate) fn listener() -> TcpListener {
     TcpListener::bind(("127.0.0.1", 0)).unwrap()
 }
 
-/// A yardstick in this process, with faults as its command line would have them.
+/// A yardstick in this process, with faults as its command line would have them; it compresses for
+/// those who ask for it.
 pub(crate) fn yardstick(faults: &str) -> server::Handle {
     let faults = faults.parse().unwrap();
-    let config = server::Config { faults, ..server::Config::default() };
+    let config = server::Config { faults, deflate: true, ..server::Config::default() };
     server::spawn(config, listener()).unwrap()
 }
 
