@@ -39,7 +39,7 @@ fn bounds_hold_the_truth_as_often_as_they_say() {
             // 400 experiments tell the coverage to ±1.4 % (one standard error).
             // 400 experiments tell the coverage to ±1.1 % (one standard error). The mean of a few
             // runs with a CV of 40 % and a long tail is the hardest of these.
-            let least = [0.93, 0.93, if cv > 0.3 { 0.90 } else { 0.93 }];
+            let least = [0.93, 0.93, if cv > 0.3 { 0.92 } else { 0.93 }];
             let ok = got.iter().zip(least).all(|(held, least)| (least..=0.995).contains(held));
             assert!(ok, "{name}, {n} + {n} runs: {got:?}");
         }
