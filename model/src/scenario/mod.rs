@@ -13,6 +13,7 @@ mod limit;
 mod lower;
 mod mistake;
 mod near;
+mod parameter;
 mod plan;
 mod probes;
 mod prose;

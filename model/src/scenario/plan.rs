@@ -5,7 +5,7 @@ use super::reader::Reader;
 use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
-use super::{Mistake, Scenario, estimate, limit, near, probes, target, threshold, unit};
+use super::{Mistake, Scenario, estimate, limit, near, parameter, probes, target, threshold, unit};
 use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
 
 /// Seed of a run that names none.
@@ -30,6 +30,7 @@ pub(super) const KEYS: &[&str] = &[
     "thresholds",
     "probes",
     "limits",
+    "parameters",
     "seed",
 ];
 
@@ -95,6 +96,7 @@ fn read(
         let reason = format!("there is no protocol `{protocol}`");
         reader.wrong(place, reason, "`throng protocols` lists them");
     }
+    parameter::check(reader, root, fields.get("parameters"));
     let rooms = Rooms::read(reader, fields.get("rooms"));
     let drafts = crowd::drafts(reader, &fields, start, options.scale, facts);
     let drafts = drafts.unwrap_or_default();

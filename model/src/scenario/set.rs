@@ -3,6 +3,7 @@
 use super::Scenario;
 use super::mistake::Mistake;
 use super::near;
+use super::parameter;
 use super::tree::{self, Node, Place, Source, Value};
 
 /// Most values that can be set: places count their sources in 16 bits.
@@ -11,7 +12,16 @@ const SETS_MAX: usize = 1_000;
 impl Scenario {
     /// Sets the value at a path as in `crowds.viewers.size`; items of lists are numbered from 0.
     /// The value is YAML, or plain text if it is not. A new key is added where its map exists.
+    ///
+    /// A path that is the name of one of the scenario's `parameters` sets all it stands for.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), Mistake> {
+        match parameter::paths(&self.root, path) {
+            Some(paths) => paths.iter().try_for_each(|path| self.set_one(path, value)),
+            None => self.set_one(path, value),
+        }
+    }
+
+    fn set_one(&mut self, path: &str, value: &str) -> Result<(), Mistake> {
         let number = self.sources.len() as u16;
         let source = Source::new(&format!("--set {path}"), value);
         let path_source = Source::new("--set", path);
@@ -91,6 +101,36 @@ fn place_at(at: &mut Node, path: &str, rest: &str, node: Node) -> Result<(), Mis
             };
             Err((word(path, rest), reason, help))
         }
+    }
+}
+
+/// Whether there is a value at a path; the error says what there is instead.
+pub(super) fn find(at: &Node, path: &str) -> Result<(), String> {
+    find_in(at, path, path)
+}
+
+fn find_in(at: &Node, path: &str, rest: &str) -> Result<(), String> {
+    match &at.value {
+        Value::Map(pairs) => match find_key(pairs, rest) {
+            Some((i, Some(tail))) => find_in(&pairs[i].1, path, tail),
+            Some((_, None)) => Ok(()),
+            // A target's options need not be written to be set.
+            None if path.strip_prefix("target.") == Some(rest) => Ok(()),
+            None => {
+                let keys: Vec<&str> = pairs.iter().filter_map(|(key, _)| key.text()).collect();
+                Err(nearest_path(path, rest, &keys))
+            }
+        },
+        Value::List(items) => {
+            let (head, tail) = split(rest);
+            match (head.parse::<usize>().ok().and_then(|i| items.get(i)), tail) {
+                (Some(item), Some(tail)) => find_in(item, path, tail),
+                (Some(_), None) => Ok(()),
+                (None, _) => Err(format!("its items are numbered from 0 to {}", items.len().saturating_sub(1))),
+            }
+        }
+        _ if path.strip_prefix("target.") == Some(rest) => Ok(()),
+        _ => Err("a path is written as in `crowds.viewers.size`".into()),
     }
 }
 

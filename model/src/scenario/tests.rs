@@ -277,3 +277,17 @@ fn metrics_of_thresholds_are_read() {
     assert_eq!((some.every_ns, some.keep.join(" ").as_str()), (250_000_000, "a b c*"));
     assert!(some.keeps("a") && some.keeps("cc") && !some.keeps("aa"));
 }
+
+#[test]
+fn a_parameter_sets_all_it_stands_for() {
+    let text = "target: prosody\nrooms: [live]\nparameters: {n: [crowds.a.size, crowds.b.size]}\n\
+                crowds:\n  a: {size: 1, journey: [login, disconnect]}\n  \
+                b: {size: 1, journey: [login, disconnect]}\n\
+                timeline: [{run: a at once}, {run: b at once}]\n";
+    let mut scenario = Scenario::parse("s.yaml", text).unwrap();
+    scenario.set("n", "7").unwrap();
+    let sizes: Vec<u32> = plan_of(&scenario).unwrap().crowds.iter().map(|c| c.size).collect();
+    assert_eq!(sizes, [7, 7]);
+    assert!(scenario.set("m", "7").is_ok(), "an unknown key is told by the plan");
+    assert!(plan_of(&scenario).is_err());
+}
