@@ -9,6 +9,7 @@ mod measure;
 mod pacer;
 mod plan;
 mod probe;
+pub mod profile;
 mod record;
 mod rng;
 pub mod scenario;
@@ -27,6 +28,7 @@ pub use plan::{
     Accounts, Crowd, Limits, Phase, PhaseKind, Plan, RunPhase, Secret, TargetRef, Until,
 };
 pub use probe::{HostSample, ProbeSample, ProcessSample};
+pub use profile::{ProfilePlan, Profiler, Subject};
 pub use record::{Edge, Record, StageTally, Tally, What};
 pub use rng::Rng;
 pub use session::{

@@ -13,6 +13,7 @@ mod lower;
 mod mistake;
 mod near;
 mod plan;
+mod profile;
 mod prose;
 mod reader;
 mod room;

@@ -197,6 +197,7 @@ pub(crate) fn plan() -> Plan {
             deadline_ns: 60_000_000_000,
             marks: BTreeMap::new(),
         }),
+        profiles: Vec::new(),
     };
     let threshold = |text: &str, quantity, comparison, bound| Threshold {
         quantity,
