@@ -8,6 +8,7 @@ mod crew;
 pub mod limits;
 pub mod net;
 mod probe;
+pub mod profile;
 pub mod run;
 mod shard;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::crew::{Crew, Job, Protocols};
 use crate::limits;
 use crate::probe::{Probe, Watched};
+use crate::profile::{Profile, Profiles};
 use crate::shard::{Dispatch, Order};
 use crate::timeline::{Conductor, Step};
 use crate::worker::Worker;
@@ -32,6 +33,8 @@ pub trait Sink {
     fn probe(&mut self, sample: &ProbeSample);
     /// Something happened.
     fn record(&mut self, record: &Record);
+    /// A profile was taken.
+    fn profile(&mut self, profile: &Profile);
     /// Called every turn or so: how things stand.
     fn progress(&mut self, progress: &Progress<'_>);
 }
@@ -63,6 +66,8 @@ pub struct Run {
     pub protocols: Protocols,
     /// What the probes watch.
     pub watched: Watched,
+    /// Hosts outside of private networks that may be asked for profiles.
+    pub allowed: Vec<String>,
     /// Set to end the run early.
     pub stop: Arc<AtomicBool>,
 }
@@ -92,8 +97,9 @@ impl Run {
         people.div_ceil(self.people_per_process.max(1)).max(1) as usize
     }
 
-    /// Carries out the plan. The error is advice for the user.
-    pub fn carry_out(mut self, sink: &mut dyn Sink) -> Result<Ending, String> {
+    /// Carries out the plan, and gives back the profiles, whose samples are still to be made sense
+    /// of. The error is advice for the user.
+    pub fn carry_out(mut self, sink: &mut dyn Sink) -> Result<(Ending, Profiles), String> {
         let processes = self.processes();
         self.shards = self.shards.max(processes as SourceId);
         self.job.sources = self.shards;
@@ -111,11 +117,14 @@ impl Run {
         }
         let probe = Probe::start(self.clock, self.watched.clone(), probe_sender)
             .map_err(|error| format!("cannot start the probe: {error}"))?;
-        let ending = self.conduct(&mut staff, &dispatches, &samples, sink);
+        let plan = &self.job.plan;
+        let mut profiles =
+            Profiles::new(plan, self.clock, self.watched.clone(), self.allowed.clone());
+        let ending = self.conduct(&mut staff, (&dispatches, &samples), &mut profiles, sink);
         probe.stop();
         samples.try_iter().for_each(|sample| sink.probe(&sample));
         staff.join();
-        Ok(ending)
+        Ok((ending, profiles))
     }
 
     fn hire(
@@ -140,8 +149,8 @@ impl Run {
     fn conduct(
         &self,
         staff: &mut Staff,
-        dispatches: &Receiver<Dispatch>,
-        samples: &Receiver<ProbeSample>,
+        (dispatches, samples): (&Receiver<Dispatch>, &Receiver<ProbeSample>),
+        profiles: &mut Profiles,
         sink: &mut dyn Sink,
     ) -> Ending {
         let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()));
@@ -158,6 +167,9 @@ impl Run {
             samples.try_iter().for_each(|sample| sink.probe(&sample));
             let now = self.clock.now();
             carry_out(conductor.steps(now), staff, sink);
+            for words in profiles.turn(now, conductor.current()) {
+                sink.record(&remark(now, words));
+            }
             let phase = conductor.phase().map(|phase| phase.name.as_str());
             sink.progress(&Progress { now, phase, place: conductor.place() });
             if conductor.is_finished() {
@@ -170,6 +182,7 @@ impl Run {
                 break Ending::Crippled;
             }
         };
+        profiles.stop(self.clock.now());
         staff.order(&Order::Stop);
         self.say_farewell(dispatches, &mut conductor, &mut collector, sink);
         carry_out(conductor.finish(self.clock.now()), staff, sink);

@@ -9,6 +9,7 @@ use crate::progress::Live;
 use crate::site::{self, Site};
 use engine::clock::{self, Clock};
 use engine::net::real::Route;
+use engine::profile::{self, Profile};
 use engine::target::{Running, launch};
 use engine::{Job, Progress, Run, Sink, Trust, Watched};
 use model::{Interval, Options, ProbeSample, Record, What};
@@ -27,7 +28,7 @@ const RUN_BITS: u32 = 18;
 /// Runs a scenario and reports.
 pub(crate) fn run(args: &RunArgs) -> Ending {
     let loaded = load(&args.scenario)?;
-    refuse_unfit(&loaded)?;
+    refuse_unfit(&loaded, args)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, stop.clone())
@@ -82,8 +83,13 @@ impl Target {
             Site::Own { spec, knobs } => {
                 // Mistakes in options are told before anything is started.
                 site::options(given, &loaded.site, loaded.protocol, &Options::new())?;
+                let mut spec = spec.clone();
+                if profile::wants_node(&loaded.plan) {
+                    let options = spec.env.entry("NODE_OPTIONS".into()).or_default();
+                    *options = format!("{options} {}", profile::NODE_OPTIONS);
+                }
                 let running =
-                    launch(spec, knobs, exe, &Clock::start()).map_err(Failure::unmeasured)?;
+                    launch(&spec, knobs, exe, &Clock::start()).map_err(Failure::unmeasured)?;
                 let options =
                     site::options(given, &loaded.site, loaded.protocol, &running.options)?;
                 let (url, endpoints) = (running.url.clone(), running.endpoints.clone());
@@ -99,8 +105,8 @@ impl Target {
 }
 
 /// Stops before it begins what could not be measured anyway.
-fn refuse_unfit(loaded: &Loaded) -> Result<(), Failure> {
-    let unfit: Vec<String> = check::look(loaded)
+fn refuse_unfit(loaded: &Loaded, args: &RunArgs) -> Result<(), Failure> {
+    let unfit: Vec<String> = check::look(loaded, &args.i_am_allowed_to_load)
         .into_iter()
         .filter(|finding| !finding.is_fine)
         .map(|finding| format!("{}\n  {}", finding.what, finding.advice))
@@ -150,6 +156,7 @@ fn prepare(
         exe,
         protocols: protocols::protocol,
         watched,
+        allowed: args.i_am_allowed_to_load.clone(),
         stop,
     })
 }
@@ -223,10 +230,12 @@ fn carry_out(
         stop,
         clock,
     };
-    let ending = run.carry_out(&mut scribe).map_err(Failure::unmeasured)?;
+    let (ending, profiles) = run.carry_out(&mut scribe).map_err(Failure::unmeasured)?;
+    let end = clock.now();
     // Everybody may have been sent away by a death that no probe has seen yet.
     scribe.look_after_target();
     scribe.ask_target();
+    profiles.finish(&mut scribe);
     scribe.live.end();
     let Scribe { writer, died, error, .. } = scribe;
     if let Some(error) = error {
@@ -240,7 +249,7 @@ fn carry_out(
             (Status::Aborted, "a part of the generator was lost".into())
         }
     };
-    writer.finish(status, &reason, clock.now()).map_err(unwritten)
+    writer.finish(status, &reason, end).map_err(unwritten)
 }
 
 /// Writes a run down, and watches over its target.
@@ -303,6 +312,11 @@ impl Sink for Scribe<'_> {
 
     fn record(&mut self, record: &Record) {
         let result = self.writer.record(record);
+        self.keep(result);
+    }
+
+    fn profile(&mut self, profile: &Profile) {
+        let result = self.writer.profile(&profile.phase, &profile.name, &profile.folded);
         self.keep(result);
     }
 

@@ -1,0 +1,3 @@
+//! Profiles of real processes, where the profilers are installed, and what goes wrong.
+
+use super::*;
