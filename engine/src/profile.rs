@@ -68,7 +68,11 @@ pub fn wants_node(plan: &Plan) -> bool {
     profiles.any(|profile| profile.profiler == Profiler::Node)
 }
 
-fn check_subject(profile: &ProfilePlan, is_started: bool, allowed: &[String]) -> Result<(), String> {
+fn check_subject(
+    profile: &ProfilePlan,
+    is_started: bool,
+    allowed: &[String],
+) -> Result<(), String> {
     if let Profiler::Pprof { url } = &profile.profiler {
         return match is_started {
             true => fetch::address(url, allowed).map(drop),
@@ -198,7 +202,9 @@ impl Profiles {
                 let ended_itself = taking.has_ended(now) && matches!(taking, Taking::Samples(_));
                 if ended_itself || current > item.phase || now >= *end {
                     taking.stop(now);
-                    if let State::Taking(taking, _) = std::mem::replace(&mut item.state, State::Done) {
+                    if let State::Taking(taking, _) =
+                        std::mem::replace(&mut item.state, State::Done)
+                    {
                         item.state = State::Ending(taking);
                     }
                 }

@@ -2,6 +2,7 @@
 
 pub mod analysis;
 mod error;
+pub mod profile;
 mod report;
 pub mod run;
 pub mod summary;

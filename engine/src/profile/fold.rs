@@ -35,9 +35,7 @@ impl Folds {
             return;
         }
         let is_new = !self.stacks.contains_key(&stack);
-        if is_new
-            && (self.stacks.len() >= STACKS_MAX || self.bytes + stack.len() > BYTES_MAX)
-        {
+        if is_new && (self.stacks.len() >= STACKS_MAX || self.bytes + stack.len() > BYTES_MAX) {
             stack = LEFT_OUT.into();
         } else if is_new {
             self.bytes += stack.len();

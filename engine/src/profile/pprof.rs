@@ -137,7 +137,8 @@ impl<'a> Tables<'a> {
     fn names(&self, location: u64) -> Vec<String> {
         let Some(place) = self.locations.get(&location) else { return vec!["[unknown]".into()] };
         let name = |function: &u64| {
-            let name = self.functions.get(function).map_or(&b"[unknown]"[..], |at| self.string(*at));
+            let name =
+                self.functions.get(function).map_or(&b"[unknown]"[..], |at| self.string(*at));
             String::from_utf8_lossy(name).into_owned()
         };
         match place.functions.is_empty() {

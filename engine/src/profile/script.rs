@@ -46,7 +46,8 @@ fn frame(line: &str) -> Option<String> {
         Some(cut) => (&rest[..cut], rest[cut + 2..].trim_end_matches(')')),
         None => (rest, ""),
     };
-    let is_kernel = file.starts_with("[kernel") || file.starts_with('[') && file.ends_with("_text")
+    let is_kernel = file.starts_with("[kernel")
+        || file.starts_with('[') && file.ends_with("_text")
         || file.ends_with(".ko");
     let end = if is_kernel { "_[k]" } else { "" };
     if name.trim() != UNKNOWN {

@@ -130,7 +130,8 @@ impl Taking {
         match self {
             Taking::Url { answer, until, .. } => {
                 let patience = Duration::from_nanos(until.ns_since(clock.now())) + GRACE;
-                let bytes = answer.recv_timeout(patience).map_err(|_| "did not answer in time")??;
+                let bytes =
+                    answer.recv_timeout(patience).map_err(|_| "did not answer in time")??;
                 pprof::fold(&bytes)
             }
             Taking::Samples(samplers) => {

@@ -50,9 +50,8 @@ fn event() -> &'static Result<&'static str, String> {
         let counters = fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten();
         let has_counters = counters.flatten().any(|entry| {
             let name = entry.file_name();
-            name.to_str().is_some_and(|name| {
-                name == "cpu" || name == "cpu_core" || name.starts_with("armv")
-            })
+            name.to_str()
+                .is_some_and(|name| name == "cpu" || name == "cpu_core" || name.starts_with("armv"))
         });
         if has_counters && try_perf("cycles").is_ok() {
             return Ok("cycles");
@@ -63,7 +62,8 @@ fn event() -> &'static Result<&'static str, String> {
 
 /// Records nothing much for a moment.
 fn try_perf(event: &str) -> Result<(), String> {
-    let folder = Scratch::new().map_err(|error| format!("`perf` has no place to write: {error}"))?;
+    let folder =
+        Scratch::new().map_err(|error| format!("`perf` has no place to write: {error}"))?;
     let mut command = Command::new("perf");
     command.args(["record", "-q", "-F", "99", "-e", event, "-o"]);
     command.arg(folder.0.join("trial.data")).args(["--", "true"]);

@@ -13,7 +13,8 @@ pub(super) const PROFILERS: &[&str] = &["perf", "node", "py-spy", "pprof"];
 pub(super) const SAMPLER_KEYS: &[&str] = &["hz", "for", "after", "of"];
 /// What a pprof URL is told.
 pub(super) const PPROF_KEYS: &[&str] = &["url", "for", "after"];
-const PPROF_EXAMPLE: &str = "as in `profile: {pprof: \"http://127.0.0.1:6060/debug/pprof/profile\"}`";
+const PPROF_EXAMPLE: &str =
+    "as in `profile: {pprof: \"http://127.0.0.1:6060/debug/pprof/profile\"}`";
 
 /// Reads `profile`: a profiler's name, a map of profilers, or a list of these.
 pub(super) fn read(reader: &mut Reader<'_>, node: Option<&Node>) -> Option<Vec<ProfilePlan>> {

@@ -171,6 +171,7 @@ mod tests {
             seconds: Vec::new(),
             probes: readings.iter().map(sample).collect(),
             events: Vec::new(),
+            profiles: Vec::new(),
             notes: Vec::new(),
         };
         Processes::of(&run, |sample| &sample.target)

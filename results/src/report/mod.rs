@@ -1,8 +1,8 @@
 //! Reports: drawn from a run directory at any time, and never a source of anything.
 
 mod chart;
-mod escape;
-mod format;
+pub(crate) mod escape;
+pub(crate) mod format;
 mod provenance;
 mod svg;
 mod table;
@@ -12,8 +12,9 @@ mod words;
 
 use crate::analysis::Analysis;
 use crate::error::Error;
+use crate::profile;
 use crate::run::{self, Run};
-use crate::summary::Summary;
+use crate::summary::{ProfileRow, Summary};
 use chart::{Backdrop, Chart, Latencies};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -70,6 +71,17 @@ struct Drawing<'a> {
     latencies: Latencies,
     charts: Vec<Chart>,
     provenance: Vec<(String, String)>,
+    profiles: Vec<Flame>,
+}
+
+/// A profile as the page shows it.
+#[derive(Serialize)]
+struct Flame {
+    phase: String,
+    profiler: String,
+    seen: String,
+    svg: String,
+    hottest: table::Table,
 }
 
 /// What the page's script gets.
@@ -88,6 +100,7 @@ impl<'a> Drawing<'a> {
             latencies: chart::latencies(run, analysis),
             charts: chart::charts(run, analysis),
             provenance: provenance::facts(run),
+            profiles: run.profiles.iter().zip(&analysis.summary.profiles).map(flame).collect(),
         }
     }
 
@@ -150,14 +163,25 @@ impl<'a> Drawing<'a> {
             "ledger": table::ledger(summary),
             "errors": table::errors(summary),
             "provenance": self.provenance,
+            "profiles": self.profiles,
             "charts": charts,
-            "style": STYLE,
-            "script": SCRIPT,
+            "style": format!("{STYLE}{}", profile::STYLE),
+            "script": format!("{SCRIPT}{}", profile::SCRIPT),
             "uplot_style": UPLOT_STYLE,
             "uplot_license": UPLOT_LICENSE,
             "uplot_script": UPLOT_SCRIPT,
             "data": data,
         });
         environment.render_str(template, Value::from(Serde(values))).map_err(broken)
+    }
+}
+
+fn flame((drawn, row): (&profile::Profile, &ProfileRow)) -> Flame {
+    Flame {
+        phase: row.phase.clone(),
+        profiler: row.profiler.clone(),
+        seen: format::count(row.seen),
+        svg: profile::flame(drawn),
+        hottest: table::hottest(row),
     }
 }

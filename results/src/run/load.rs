@@ -8,6 +8,7 @@ use super::manifest::{FORMAT, Manifest, Status};
 use super::probes::ProbeReader;
 use super::{EVENTS, FAULTS, INTERVALS, MANIFEST, PLAN, PROBES, SCENARIO, SERIES, series};
 use crate::error::Error;
+use crate::profile::{self, Profile};
 use model::{Counters, Faults, Gauges, Interval, Measure, Plan, ProbeSample, Record};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -102,6 +103,8 @@ pub struct Run {
     pub probes: Vec<ProbeSample>,
     /// What happened, in the order written.
     pub events: Vec<Record>,
+    /// Profiles, in the order of their files.
+    pub profiles: Vec<Profile>,
     /// Oddities that did not prevent reading, one sentence each.
     pub notes: Vec<String>,
 }
@@ -124,6 +127,7 @@ impl Run {
             seconds: Vec::new(),
             probes: Vec::new(),
             events: Vec::new(),
+            profiles: Vec::new(),
             notes: Vec::new(),
         };
         run.read_events(dir)?;
@@ -132,6 +136,7 @@ impl Run {
         run.read_intervals(dir, &mut seconds)?;
         run.seconds = seconds.into_values().collect();
         run.read_probes(dir)?;
+        run.read_profiles(dir)?;
         Ok(run)
     }
 
@@ -225,6 +230,19 @@ impl Run {
             Ok(())
         })?;
         self.events = events;
+        Ok(())
+    }
+
+    fn read_profiles(&mut self, dir: &Path) -> Result<(), Error> {
+        let mut profiles = profile::list(dir)?;
+        for one in &mut profiles {
+            profile::check_size(&dir.join(&one.file))?;
+            self.read_lines(dir, &one.file, |_, line| {
+                one.stacks.push(profile::parse(line)?);
+                Ok(())
+            })?;
+        }
+        self.profiles = profiles;
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use super::probes::{self, ProbeWriter};
 use super::{EVENTS, FAULTS, INTERVALS, MANIFEST, PLAN, PROBES, Run, SCENARIO, SERIES, series};
 use crate::analysis::Analysis;
 use crate::error::Error;
+use crate::profile;
 use model::{Interval, Plan, ProbeSample, Record, Tick};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
@@ -100,6 +101,15 @@ impl RunWriter {
     /// One reading of the probes.
     pub fn probe(&mut self, sample: &ProbeSample) -> Result<(), Error> {
         self.probes.append(self.prober.rows(sample).as_bytes())
+    }
+
+    /// A profile, as folded stacks.
+    pub fn profile(&mut self, phase: &str, profiler: &str, folded: &str) -> Result<(), Error> {
+        let folder = self.dir.join(profile::FOLDER);
+        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let paths = (1..).map(|number| folder.join(profile::file_name(phase, profiler, number)));
+        let free = paths.into_iter().find(|path| !path.exists());
+        free.map_or(Ok(()), |path| replace(&path, folded.as_bytes()))
     }
 
     /// Something that happened.

@@ -98,6 +98,7 @@ fn run(case: &Case) -> Run {
         seconds: (0..SECONDS).map(|number| second(case, number)).collect(),
         probes: (0..=u64::from(SECONDS)).map(|number| probe(case, number)).collect(),
         events: Vec::new(),
+        profiles: Vec::new(),
         notes: Vec::new(),
     }
 }
