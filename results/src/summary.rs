@@ -62,7 +62,7 @@ pub struct Summary {
     pub generator_usage: Option<Usage>,
     /// How late the generator's timers fired.
     pub lag: Distribution,
-    /// The profiles that were taken, in the order of their files.
+    /// The profiles that were taken, by phase and profiler.
     pub profiles: Vec<ProfileRow>,
     /// Failures by measure and class, most frequent first.
     pub errors: Vec<ErrorRow>,

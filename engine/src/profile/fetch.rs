@@ -72,7 +72,8 @@ pub(super) fn fetch(
         stream.set_read_timeout(Some(LOOK_EVERY))?;
         // HTTP/1.0: the answer comes in one piece and ends with the connection (RFC 1945).
         let host = endpoint.authority();
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+        let request = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
         Ok(stream)
     };
     let mut stream = ask().map_err(|error| format!("{url}: {error}"))?;

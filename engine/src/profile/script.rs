@@ -31,11 +31,18 @@ pub(super) fn perf(input: impl BufRead) -> io::Result<Folds> {
             let name = line.trim().rsplit_once(char::is_whitespace);
             thread = Some(name.map_or(line, |(name, _)| name).trim().to_owned());
         } else if frames.len() < FRAMES_MAX {
-            frames.extend(frame(line));
+            // A stripped program that calls itself is one riddle, not many.
+            let next = frame(line);
+            frames.extend(next.filter(|next| !(is_riddle(next) && frames.last() == Some(next))));
         }
     })?;
     end(&mut thread, &mut frames);
     Ok(folds)
+}
+
+/// Whether a name stands for functions that have none.
+fn is_riddle(name: &str) -> bool {
+    name.starts_with('[')
 }
 
 /// A line of a stack: address, function, and the file it is from in parentheses.
@@ -115,6 +122,7 @@ node worker 12
 \t     7f00 LazyCompile:*say /srv/app/room.js:10:5 (/tmp/perf-12.map)
 \t     7f01 JS:~ file:///srv/app/main.js:1:1 (/tmp/perf-12.map)
 \t     7f02 [unknown] (/usr/lib/libuv.so)
+\t     7f05 [unknown] (/usr/lib/libuv.so)
 \t     7f03 [unknown] ([unknown])
 
 node worker 12 

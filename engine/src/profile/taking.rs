@@ -197,7 +197,10 @@ impl Drop for Sampler {
 /// Lets `perf` tell what it has seen, within a bound.
 fn fold_perf(data: &Path, words: &Path) -> Result<Folds, String> {
     if fs::metadata(data).map_or(true, |file| file.len() == 0) {
-        return Err(tool::last_words(words));
+        return Err(match fs::metadata(words).is_ok_and(|file| file.len() > 0) {
+            true => tool::last_words(words),
+            false => "the time was too short for it to begin".into(),
+        });
     }
     let mut command = tool::script(data);
     let complaint = data.with_extension("script-words");

@@ -108,7 +108,17 @@ pub(super) fn record(profile: &ProfilePlan, pids: &[u32], data: &Path) -> Result
     let hz = profile.hz.to_string();
     if profile.profiler == Profiler::PySpy {
         let mut command = Command::new("py-spy");
-        command.args(["record", "--format", "raw", "--rate", &hz, "--pid", &list, "--output"]);
+        command.args([
+            "record",
+            "--function",
+            "--format",
+            "raw",
+            "--rate",
+            &hz,
+            "--pid",
+            &list,
+            "--output",
+        ]);
         command.arg(data);
         return Ok(command);
     }

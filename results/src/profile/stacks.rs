@@ -41,7 +41,7 @@ fn safe(text: &str) -> String {
     if part.is_empty() { "-".into() } else { part }
 }
 
-/// The profiles of a run directory, still without stacks, in the order of their names.
+/// The profiles of a run directory, still without stacks, by phase and profiler.
 pub(crate) fn list(dir: &Path) -> Result<Vec<Profile>, Error> {
     let folder = dir.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
@@ -61,7 +61,7 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<Profile>, Error> {
             stacks: Vec::new(),
         });
     }
-    profiles.sort_by(|a, b| a.file.cmp(&b.file));
+    profiles.sort_by(|a, b| (&a.phase, &a.name, &a.file).cmp(&(&b.phase, &b.name, &b.file)));
     Ok(profiles)
 }
 

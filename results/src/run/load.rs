@@ -103,7 +103,7 @@ pub struct Run {
     pub probes: Vec<ProbeSample>,
     /// What happened, in the order written.
     pub events: Vec<Record>,
-    /// Profiles, in the order of their files.
+    /// Profiles, by phase and profiler.
     pub profiles: Vec<Profile>,
     /// Oddities that did not prevent reading, one sentence each.
     pub notes: Vec<String>,
