@@ -4,7 +4,7 @@
 use super::flame;
 use super::shown;
 use super::stacks::Profile;
-use super::tree::Tree;
+use super::tree::{Tree, Weights};
 use crate::error::Error;
 use crate::report::escape::xml;
 use crate::report::format::{count, percent};
@@ -19,6 +19,12 @@ use std::path::Path;
 const CHANGES_MAX: usize = 15;
 /// Smallest change in it, percent of the whole.
 const CHANGE_MIN: f64 = 0.05;
+/// Standard errors of a difference of two counts of samples (square root of their sum, as they are
+/// about Poisson distributed) that a function must have changed by to be in the table: with some
+/// hundred functions, fewer would show chance.
+const SIGMAS_TABLE: f64 = 3.0;
+/// The same to be colored in the flame graph.
+pub(super) const SIGMAS_COLOR: f64 = 2.0;
 /// Deliveries below which a profile is not divided by them.
 const DELIVERIES_MIN: f64 = 1_000.0;
 
@@ -59,7 +65,7 @@ pub struct Difference {
     pub candidate_percent: f64,
     /// The flame graph; a page needs [`super::STYLE`] for it, and [`super::SCRIPT`] to zoom.
     pub svg: String,
-    /// Functions that changed most, the greatest change first.
+    /// Functions that changed most, the greatest change first; only what is more than chance.
     pub changes: Vec<Change>,
 }
 
@@ -78,10 +84,14 @@ pub fn diff(base: &Side<'_>, candidate: &Side<'_>) -> Option<Difference> {
         [Some(base), Some(candidate)] => Some(base / candidate),
         _ => None,
     };
-    tree.scale(0, 100.0 / total[0]);
-    tree.scale(1, per_delivery.map_or(100.0 / total[1], |ratio| 100.0 / total[0] * ratio));
+    let unit =
+        [100.0 / total[0], per_delivery.map_or(100.0 / total[1], |ratio| 100.0 / total[0] * ratio)];
+    tree.scale(unit);
     let mut functions = tree.functions();
-    functions.retain(|function| (function.own[1] - function.own[0]).abs() >= CHANGE_MIN);
+    functions.retain(|function| {
+        (function.own[1] - function.own[0]).abs() >= CHANGE_MIN
+            && sigmas(function.own, unit) >= SIGMAS_TABLE
+    });
     functions.sort_by(|a, b| {
         let size = |own: [f64; 2]| (own[1] - own[0]).abs();
         size(b.own).total_cmp(&size(a.own)).then(a.name.cmp(b.name))
@@ -93,7 +103,7 @@ pub fn diff(base: &Side<'_>, candidate: &Side<'_>) -> Option<Difference> {
         per_delivery: per_delivery.is_some(),
         seen,
         candidate_percent: tree.total()[1],
-        svg: flame::difference(&tree, &label),
+        svg: flame::difference(&tree, &label, unit),
         changes: functions
             .iter()
             .take(CHANGES_MAX)
@@ -104,6 +114,12 @@ pub fn diff(base: &Side<'_>, candidate: &Side<'_>) -> Option<Difference> {
             })
             .collect(),
     })
+}
+
+/// By how many standard errors two weights differ, of which one sample has so much on either side.
+pub(super) fn sigmas(weights: Weights, unit: Weights) -> f64 {
+    let variance = weights[0] * unit[0] + weights[1] * unit[1];
+    crate::analysis::ratio((weights[1] - weights[0]).abs(), variance.sqrt())
 }
 
 /// What changed in every profile that both sides have, from the run directories of each.
@@ -157,6 +173,10 @@ impl Difference {
         let mut html = format!("<h3>{} · {}</h3>\n", xml(&self.phase), xml(&self.name));
         let _ = writeln!(html, "<p class=\"note\">{}</p>", xml(&self.sentence()));
         html.push_str(&self.svg);
+        if self.changes.is_empty() {
+            html.push_str("<p class=\"note\">No function changed by more than chance.</p>\n");
+            return html;
+        }
         html.push_str(
             "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">function\
              </th><th scope=\"col\">base</th><th scope=\"col\">candidate</th>\
@@ -181,14 +201,14 @@ impl Difference {
         let [base, candidate] = self.seen.map(count);
         let unit = match self.per_delivery {
             true => format!(
-                "CPU time per delivery, in percent of the base's; the candidate takes {} in all",
+                "Per delivery, in percent of the base; the candidate takes {} in all",
                 percent(self.candidate_percent)
             ),
             false => "Shares of each side's own samples, as deliveries were not counted".into(),
         };
         format!(
-            "{unit}. Red takes more than before, blue less; as wide as the mean of both. \
-             {base} and {candidate} samples."
+            "{unit}. Red takes more than before, blue less, gray does not differ by more than \
+             chance; as wide as the mean of both. {base} and {candidate} samples."
         )
     }
 }
@@ -238,6 +258,11 @@ mod tests {
             assert_eq!(seen, ["-25.0 %", "+25.0 %"]);
             assert!(one.svg.contains("more4") && one.svg.contains("less4"));
         }
+        // The same shares in fewer samples may be chance.
+        let [few, other] = [5, 8].map(|n| profile(&[("main;send", n), ("main;parse", 13 - n)]));
+        let chance = diff(&side(&few, None), &side(&other, None)).unwrap();
+        assert_eq!(chance.changes, []);
+        assert!(!chance.svg.contains("more") && chance.html().contains("No function changed"));
         assert!(diff(&side(&base, None), &side(&profile(&[]), None)).is_none());
         assert!(diff(&Side::default(), &side(&base, None)).is_none());
     }

@@ -1,5 +1,6 @@
 //! Flame graphs as SVG for a page: as wide as the page allows, in its colors, zoomed by a script.
 
+use super::diff::{SIGMAS_COLOR, sigmas};
 use super::shown;
 use super::stacks::Profile;
 use super::tree::{Node, Tree, Weights};
@@ -47,16 +48,18 @@ pub fn flame(profile: &Profile) -> String {
 }
 
 /// The flame graph of a difference: as wide as a function is on average of both sides, red where
-/// the second takes more, blue where it takes less. The weights are percent of the first side.
-pub(super) fn difference(tree: &Tree<'_>, label: &str) -> String {
+/// the second takes more, blue where it takes less, gray where that may be
+/// chance. The weights are percent of the first side; a sample has `unit` of them.
+pub(super) fn difference(tree: &Tree<'_>, label: &str, unit: Weights) -> String {
     let mean = |weights: Weights| (weights[0] + weights[1]) / 2.0;
     let total = mean(tree.total());
     let words = |frame: &Frame<'_, '_>| {
         let [base, candidate] = frame.node.total;
         let change = candidate - base;
         let step = (change / CHANGE_FULL * STEPS).clamp(-STEPS, STEPS);
-        // A change that can be seen gets at least the palest color.
-        let step = if change.abs() < 0.1 { 0.0 } else { away_from_zero(step) };
+        // What is more than chance gets at least the palest color.
+        let is_chance = sigmas([base, candidate], unit) < SIGMAS_COLOR;
+        let step = if is_chance { 0.0 } else { away_from_zero(step) };
         let sign = if change > 0.0 { "+" } else { "" };
         let class = match step as i32 {
             0 => "same".to_owned(),

@@ -73,11 +73,13 @@ impl<'a> Tree<'a> {
         self.nodes[at].own[side] += weight;
     }
 
-    /// Multiplies everything of a side by a factor.
-    pub(super) fn scale(&mut self, side: usize, factor: f64) {
+    /// Multiplies everything of each side by its factor.
+    pub(super) fn scale(&mut self, factors: Weights) {
         for node in &mut self.nodes {
-            node.own[side] *= factor;
-            node.total[side] *= factor;
+            for (side, factor) in factors.into_iter().enumerate() {
+                node.own[side] *= factor;
+                node.total[side] *= factor;
+            }
         }
     }
 
