@@ -250,7 +250,7 @@ impl Profiles {
             (Profiler::Node, []) => Err("the target has no process of Node".into()),
             (Profiler::PySpy, []) => Err("the target has no process of Python".into()),
             (_, []) => Err("there is no process to look at".into()),
-            (Profiler::Node, pids) => pids.iter().try_for_each(|pid| check_node(*pid)).map(|()| ()),
+            (Profiler::Node, pids) => pids.iter().try_for_each(|pid| check_node(*pid)),
             _ => Ok(()),
         }?;
         Ok(pids)
