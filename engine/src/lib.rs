@@ -9,6 +9,7 @@ mod http;
 pub mod limits;
 pub mod net;
 mod probe;
+pub mod profile;
 pub mod run;
 pub mod scrape;
 mod shard;

@@ -82,7 +82,7 @@ fn read(clock: Clock, watched: &Watched, turn: u64) -> ProbeSample {
 }
 
 /// The processes and all their descendants.
-fn with_children(mut pids: BTreeSet<u32>) -> BTreeSet<u32> {
+pub(crate) fn with_children(mut pids: BTreeSet<u32>) -> BTreeSet<u32> {
     let mut new: Vec<u32> = pids.iter().copied().collect();
     while let Some(pid) = new.pop() {
         for child in children(pid) {

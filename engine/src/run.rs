@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::crew::{Crew, Job, Protocols};
 use crate::limits;
 use crate::probe::{Probe, Watched};
+use crate::profile::{Profile, Profiles};
 use crate::scrape::{MetricSource, Reading, Scraper};
 use crate::shard::{Dispatch, Order};
 use crate::timeline::{Conductor, Step};
@@ -35,6 +36,8 @@ pub trait Sink {
     fn metrics(&mut self, samples: &[MetricSample]);
     /// Something happened.
     fn record(&mut self, record: &Record);
+    /// A profile was taken.
+    fn profile(&mut self, profile: &Profile);
     /// Called every turn or so: how things stand.
     fn progress(&mut self, progress: &Progress<'_>);
 }
@@ -68,6 +71,8 @@ pub struct Run {
     pub watched: Watched,
     /// Whose metrics are read.
     pub metrics: Vec<MetricSource>,
+    /// Hosts outside of private networks that may be asked for profiles.
+    pub allowed: Vec<String>,
     /// Set to end the run early.
     pub stop: Arc<AtomicBool>,
 }
@@ -97,8 +102,9 @@ impl Run {
         people.div_ceil(self.people_per_process.max(1)).max(1) as usize
     }
 
-    /// Carries out the plan. The error is advice for the user.
-    pub fn carry_out(mut self, sink: &mut dyn Sink) -> Result<Ending, String> {
+    /// Carries out the plan, and gives back the profiles, whose samples are still to be made sense
+    /// of. The error is advice for the user.
+    pub fn carry_out(mut self, sink: &mut dyn Sink) -> Result<(Ending, Profiles), String> {
         let processes = self.processes();
         self.shards = self.shards.max(processes as SourceId);
         self.job.sources = self.shards;
@@ -120,12 +126,15 @@ impl Run {
         let scraper = Scraper::start(self.clock, std::mem::take(&mut self.metrics), reading_sender)
             .map_err(|error| format!("cannot start reading metrics: {error}"))?;
         let probes = Probes { samples, readings };
-        let ending = self.conduct(&mut staff, &dispatches, &probes, sink);
+        let plan = &self.job.plan;
+        let mut profiles =
+            Profiles::new(plan, self.clock, self.watched.clone(), self.allowed.clone());
+        let ending = self.conduct(&mut staff, (&dispatches, &probes), &mut profiles, sink);
         probe.stop();
         scraper.stop();
         probes.pass_on(self.clock.now(), sink);
         staff.join();
-        Ok(ending)
+        Ok((ending, profiles))
     }
 
     fn hire(
@@ -150,8 +159,8 @@ impl Run {
     fn conduct(
         &self,
         staff: &mut Staff,
-        dispatches: &Receiver<Dispatch>,
-        probes: &Probes,
+        (dispatches, probes): (&Receiver<Dispatch>, &Probes),
+        profiles: &mut Profiles,
         sink: &mut dyn Sink,
     ) -> Ending {
         let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()));
@@ -168,6 +177,9 @@ impl Run {
             let now = self.clock.now();
             probes.pass_on(now, sink);
             carry_out(conductor.steps(now), staff, sink);
+            for words in profiles.turn(now, conductor.current()) {
+                sink.record(&remark(now, words));
+            }
             let phase = conductor.phase().map(|phase| phase.name.as_str());
             sink.progress(&Progress { now, phase, place: conductor.place() });
             if conductor.is_finished() {
@@ -180,6 +192,7 @@ impl Run {
                 break Ending::Crippled;
             }
         };
+        profiles.stop(self.clock.now());
         staff.order(&Order::Stop);
         self.say_farewell(dispatches, &mut conductor, &mut collector, sink);
         carry_out(conductor.finish(self.clock.now()), staff, sink);

@@ -2,7 +2,7 @@
 //! compared with what is known, and the same seed gives the same intervals byte for byte.
 
 mod tests;
-mod toy;
+pub(crate) mod toy;
 
 use crate::net::{Happening, Net, Read, Slot};
 use crate::shard::{Dispatch, Setup, Shard};

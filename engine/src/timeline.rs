@@ -81,6 +81,11 @@ impl Conductor {
         self.plan.phases.get(self.current)
     }
 
+    /// The number of the phase under way; how many there are when all are over.
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
     /// Whether the plan is over and everybody has come to an end.
     pub fn is_finished(&self) -> bool {
         self.is_finished

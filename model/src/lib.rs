@@ -10,6 +10,7 @@ pub mod metric;
 mod pacer;
 mod plan;
 mod probe;
+pub mod profile;
 mod record;
 mod rng;
 pub mod scenario;
@@ -30,6 +31,7 @@ pub use plan::{
     RunPhase, Secret, TargetRef, Until,
 };
 pub use probe::{HostSample, ProbeSample, ProcessSample};
+pub use profile::{ProfilePlan, Profiler, Subject};
 pub use record::{Edge, Record, StageTally, Tally, What};
 pub use rng::Rng;
 pub use session::{

@@ -1,6 +1,6 @@
 //! The plan: a scenario with everything resolved. Nothing in it is optional or looked up again.
 
-use crate::{Pacer, PersonId, Program, Threshold};
+use crate::{Pacer, PersonId, ProfilePlan, Program, Threshold};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -136,6 +136,9 @@ pub struct Phase {
     pub name: String,
     /// What happens.
     pub kind: PhaseKind,
+    /// The profiles taken meanwhile.
+    #[serde(default)]
+    pub profiles: Vec<ProfilePlan>,
 }
 
 /// What happens in a phase.

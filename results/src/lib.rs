@@ -6,6 +6,7 @@ pub mod compare;
 mod error;
 pub mod experiment;
 pub mod laws;
+pub mod profile;
 mod report;
 pub mod run;
 pub mod stats;

@@ -62,10 +62,40 @@ pub struct Summary {
     pub generator_usage: Option<Usage>,
     /// How late the generator's timers fired.
     pub lag: Distribution,
+    /// The profiles that were taken, by phase and profiler.
+    pub profiles: Vec<ProfileRow>,
     /// Failures by measure and class, most frequent first.
     pub errors: Vec<ErrorRow>,
     /// What the target or the generator said, and oddities of the files.
     pub notes: Vec<String>,
+}
+
+/// A profile in a nutshell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProfileRow {
+    /// The phase.
+    pub phase: String,
+    /// What took it, and of whom if not of the target.
+    pub profiler: String,
+    /// Its file, from the run directory on.
+    pub file: String,
+    /// Samples, or what else the profile counts.
+    pub seen: u64,
+    /// The functions that were seen most themselves, the hottest first.
+    pub hottest: Vec<HotRow>,
+}
+
+/// A function in a profile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HotRow {
+    /// Its name.
+    pub function: String,
+    /// Seen in itself, percent of the profile.
+    pub self_percent: f64,
+    /// Seen in it and in what it called, percent of the profile.
+    pub total_percent: f64,
 }
 
 /// What came out.

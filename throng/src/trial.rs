@@ -10,6 +10,7 @@ use crate::progress::Live;
 use crate::site::{self, Site};
 use engine::clock::{self, Clock};
 use engine::net::real::Route;
+use engine::profile::{self, Profile};
 use engine::target::{Running, launch};
 use engine::{Job, MetricSource, Progress, Run, Sink, Trust, Watched};
 use model::{Interval, MetricSample, Options, ProbeSample, Record, What};
@@ -68,7 +69,7 @@ pub(crate) fn carry_out(
     dir: &Path,
     setting: &Setting<'_>,
 ) -> Result<String, Failure> {
-    refuse_unfit(loaded)?;
+    refuse_unfit(loaded, &setting.engine.i_am_allowed_to_load)?;
     let allowed = &setting.engine.i_am_allowed_to_load;
     let mut sources = metrics::elsewhere(&loaded.plan, &loaded.site, allowed)?;
     let mut target = Target::ready(loaded, setting)?;
@@ -107,7 +108,12 @@ impl Target {
             Site::Own { spec, knobs } => {
                 // Mistakes in options are told before anything is started.
                 site::options(given, &loaded.site, loaded.protocol, &Options::new())?;
-                let running = launch(spec, knobs, &setting.exe, &Clock::start())
+                let mut spec = spec.clone();
+                if profile::wants_node(&loaded.plan) {
+                    let options = spec.env.entry("NODE_OPTIONS".into()).or_default();
+                    *options = format!("{options} {}", profile::NODE_OPTIONS);
+                }
+                let running = launch(&spec, knobs, &setting.exe, &Clock::start())
                     .map_err(Failure::unmeasured)?;
                 let options =
                     site::options(given, &loaded.site, loaded.protocol, &running.options)?;
@@ -124,8 +130,8 @@ impl Target {
 }
 
 /// Stops before it begins what could not be measured anyway.
-fn refuse_unfit(loaded: &Loaded) -> Result<(), Failure> {
-    let unfit: Vec<String> = check::look(loaded)
+fn refuse_unfit(loaded: &Loaded, allowed: &[String]) -> Result<(), Failure> {
+    let unfit: Vec<String> = check::look(loaded, allowed)
         .into_iter()
         .filter(|finding| !finding.is_fine)
         .map(|finding| format!("{}\n  {}", finding.what, finding.advice))
@@ -176,6 +182,7 @@ fn prepare(
         protocols: protocols::protocol,
         watched,
         metrics,
+        allowed: args.i_am_allowed_to_load.clone(),
         stop: Arc::default(),
     })
 }
@@ -237,10 +244,12 @@ fn watch_over(
         stop,
         clock,
     };
-    let ending = run.carry_out(&mut scribe).map_err(Failure::unmeasured)?;
+    let (ending, profiles) = run.carry_out(&mut scribe).map_err(Failure::unmeasured)?;
+    let end = clock.now();
     // Everybody may have been sent away by a death that no probe has seen yet.
     scribe.look_after_target();
     scribe.ask_target();
+    profiles.finish(&mut scribe);
     scribe.live.end();
     let Scribe { writer, died, error, .. } = scribe;
     if let Some(error) = error {
@@ -252,7 +261,7 @@ fn watch_over(
         (None, engine::Ending::Interrupted) => (Status::Aborted, INTERRUPTED.into()),
         (None, engine::Ending::Crippled) => (Status::Aborted, CRIPPLED.into()),
     };
-    writer.finish(status, &reason, clock.now()).map_err(unwritten)?;
+    writer.finish(status, &reason, end).map_err(unwritten)?;
     Ok(reason)
 }
 
@@ -323,6 +332,11 @@ impl Sink for Scribe<'_> {
 
     fn record(&mut self, record: &Record) {
         let result = self.writer.record(record);
+        self.keep(result);
+    }
+
+    fn profile(&mut self, profile: &Profile) {
+        let result = self.writer.profile(&profile.phase, &profile.name, &profile.folded);
         self.keep(result);
     }
 

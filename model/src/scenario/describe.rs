@@ -107,6 +107,7 @@ fn timeline(out: &mut String, plan: &Plan, estimate: &Estimate) {
     let width = names.max().unwrap_or(0).min(24);
     for (phase, (start, stages)) in plan.phases.iter().zip(&estimate.phases) {
         let label = format!("{:>9}  {:<width$}  ", seconds(*start), phase.name);
+        let indent = " ".repeat(label.chars().count());
         match &phase.kind {
             PhaseKind::Rest { ns } => wrap(out, &label, &format!("rest {}", words::time(*ns))),
             PhaseKind::Mark => wrap(out, &label, "mark"),
@@ -121,8 +122,11 @@ fn timeline(out: &mut String, plan: &Plan, estimate: &Estimate) {
                         Some(glued(&format!("{name}{} from {at}", mark.unwrap_or_default())))
                     })
                     .collect();
-                wrap(out, &" ".repeat(label.chars().count()), &words.join(" · "));
+                wrap(out, &indent, &words.join(" · "));
             }
+        }
+        for profile in &phase.profiles {
+            wrap(out, &indent, &words::profile(profile));
         }
     }
     let end = match estimate.ends_s {

@@ -16,6 +16,7 @@ mod near;
 mod parameter;
 mod plan;
 mod probes;
+mod profile;
 mod prose;
 mod reader;
 mod room;

@@ -1,10 +1,10 @@
 //! Parameters: names for values of the scenario, so that `--set` and a sweep can move one or
 //! several of them by one word.
 
+use super::plan;
 use super::reader::Reader;
 use super::set;
 use super::tree::{Node, Value};
-use super::plan;
 
 /// Most parameters, and most paths of one.
 const MAX: usize = 100;

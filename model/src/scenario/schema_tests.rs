@@ -120,6 +120,10 @@ fn the_schema_knows_the_same_keys() {
     same("/$defs/crowd/properties", crowd::KEYS);
     same("/$defs/crowd/properties/accounts/properties", account::KEYS);
     same("/$defs/phase/properties", &[timeline::RUN_KEYS, &["rest", "mark"]].concat());
+    same("/$defs/profiler/anyOf/1/properties", profile::PROFILERS);
+    same("/$defs/sampler/properties", profile::SAMPLER_KEYS);
+    let pprof = "/$defs/profiler/anyOf/1/properties/pprof/anyOf/1/properties";
+    same(pprof, profile::PPROF_KEYS);
     same("/$defs/step/anyOf/1/properties", &[lower::VERBS, &["every", "think", "do"]].concat());
     same("/$defs/span/anyOf/1/properties", saying::SPAN_KEYS);
 }

@@ -126,7 +126,10 @@ fn find_in(at: &Node, path: &str, rest: &str) -> Result<(), String> {
             match (head.parse::<usize>().ok().and_then(|i| items.get(i)), tail) {
                 (Some(item), Some(tail)) => find_in(item, path, tail),
                 (Some(_), None) => Ok(()),
-                (None, _) => Err(format!("its items are numbered from 0 to {}", items.len().saturating_sub(1))),
+                (None, _) => Err(format!(
+                    "its items are numbered from 0 to {}",
+                    items.len().saturating_sub(1)
+                )),
             }
         }
         _ if path.strip_prefix("target.") == Some(rest) => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::crowd::{self, Draft};
 use super::near;
+use super::profile;
 use super::prose;
 use super::reader::{Fields, Reader};
 use super::tree::{Node, Place, Value};
@@ -12,7 +13,8 @@ use std::collections::BTreeMap;
 
 /// Most phases of a timeline.
 const PHASES_MAX: usize = 10_000;
-pub(super) const RUN_KEYS: &[&str] = &["run", "at", "without", "as", "until", "deadline", "marks"];
+pub(super) const RUN_KEYS: &[&str] =
+    &["run", "at", "without", "as", "until", "deadline", "marks", "profile"];
 const UNTIL: &[(&str, Until)] =
     &[("arrived", Until::Arrived), ("in", Until::In), ("done", Until::Done)];
 
@@ -85,7 +87,10 @@ fn phase<'n>(
     if *kind == "run" {
         return run(reader, item, crowds, first);
     }
-    reader.fields(item, &format!("the phase `{kind}`"), &[kind])?;
+    let keys = [*kind, "profile"];
+    let known = if *kind == "rest" { &keys[..] } else { &keys[..1] };
+    let fields = reader.fields(item, &format!("the phase `{kind}`"), known)?;
+    let profiles = profile::read(reader, fields.get("profile"))?;
     let (name, is_named, kind) = match *kind {
         "rest" => ("rest".into(), false, PhaseKind::Rest { ns: reader.positive(value, "a rest")? }),
         _ => {
@@ -94,7 +99,7 @@ fn phase<'n>(
             (name.to_owned(), false, PhaseKind::Mark)
         }
     };
-    let phase = Phase { name, kind };
+    let phase = Phase { name, kind, profiles };
     Some(PhaseDraft { phase, at: item.place, is_named, deadline_ns: None, marks: Vec::new() })
 }
 
@@ -126,6 +131,7 @@ fn run<'n>(
         Some(node) => Some(reader.positive(node, "the deadline")?),
         None => None,
     };
+    let profiles = profile::read(reader, fields.get("profile"));
     let name = match fields.get("as") {
         Some(node) => {
             let name = reader.text(node, "the name of a run")?;
@@ -153,7 +159,7 @@ fn run<'n>(
     let marks = marks(reader, &fields)?;
     let is_named = name.is_some();
     let name = name.unwrap_or_else(|| crowd.name.into());
-    let phase = Phase { name, kind: PhaseKind::Run(run) };
+    let phase = Phase { name, kind: PhaseKind::Run(run), profiles: profiles? };
     Some(PhaseDraft { phase, at: key.place, is_named, deadline_ns, marks })
 }
 

@@ -1,6 +1,9 @@
 //! A resolved journey and its parts in words, as short as a scenario has them.
 
-use crate::{Accounts, Deed, DeedVerb, Op, Pacer, Program, RoomChoice, Secret, Span, Text};
+use crate::{
+    Accounts, Deed, DeedVerb, Op, Pacer, ProfilePlan, Profiler, Program, RoomChoice, Secret, Span,
+    Subject, Text,
+};
 
 /// A span of time: `25s`, `100ms`, `1m20s`.
 pub(super) fn time(ns: u64) -> String {
@@ -210,4 +213,20 @@ fn words(deed: &Deed, rooms: &[String]) -> String {
     };
     let limit = if deed.limit > 0 { format!(" {} messages", deed.limit) } else { String::new() };
     format!("{verb}{room}{text}{limit}")
+}
+
+/// A profile of a phase.
+pub(super) fn profile(profile: &ProfilePlan) -> String {
+    let whom = match (&profile.profiler, profile.of) {
+        (Profiler::Pprof { url }, _) => format!("from {url}"),
+        (_, Subject::Target) => format!("of the target at {} Hz", profile.hz),
+        (_, Subject::Generator) => format!("of the generator at {} Hz", profile.hz),
+        (_, Subject::Process(pid)) => format!("of process {pid} at {} Hz", profile.hz),
+    };
+    let length = profile.for_ns.map(|ns| format!(" for {}", time(ns))).unwrap_or_default();
+    let after = match profile.after_ns {
+        0 => String::new(),
+        ns => format!(" after {}", time(ns)),
+    };
+    format!("profile: {} {whom}{length}{after}", profile.profiler.name())
 }

@@ -51,6 +51,7 @@ impl Analysis {
             target_usage: target.usage(0.0, length_s),
             generator_usage: generator.usage(0.0, length_s),
             notes: notes(run),
+            profiles: run.profiles.iter().map(crate::profile::row).collect(),
             ..head(run)
         };
         let bounds = run.plan.iter().flat_map(|plan| &plan.thresholds);

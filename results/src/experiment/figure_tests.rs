@@ -36,6 +36,7 @@ fn run() -> Run {
         probes: (0..=200).map(probe).collect(),
         events: Vec::new(),
         metrics: Vec::new(),
+        profiles: Vec::new(),
         notes: Vec::new(),
     }
 }

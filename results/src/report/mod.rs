@@ -15,8 +15,9 @@ pub(crate) mod words;
 
 use crate::analysis::Analysis;
 use crate::error::Error;
+use crate::profile;
 use crate::run::{self, Run};
-use crate::summary::Summary;
+use crate::summary::{ProfileRow, Summary};
 use chart::{Backdrop, Chart, Latencies};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -80,6 +81,17 @@ struct Drawing<'a> {
     latencies: Latencies,
     charts: Vec<Chart>,
     provenance: Vec<(String, String)>,
+    profiles: Vec<Flame>,
+}
+
+/// A profile as the page shows it.
+#[derive(Serialize)]
+struct Flame {
+    phase: String,
+    profiler: String,
+    seen: String,
+    svg: String,
+    hottest: table::Table,
 }
 
 /// What the page's script gets.
@@ -98,6 +110,7 @@ impl<'a> Drawing<'a> {
             latencies: chart::latencies(run, analysis),
             charts: chart::charts(run, analysis),
             provenance: provenance::facts(run),
+            profiles: run.profiles.iter().zip(&analysis.summary.profiles).map(flame).collect(),
         }
     }
 
@@ -152,9 +165,10 @@ impl<'a> Drawing<'a> {
             "errors": table::errors(summary),
             "metrics": self.charts.iter().filter(|c| c.id.starts_with(METRIC_ID)).map(|c| &c.id).collect::<Vec<_>>(),
             "provenance": self.provenance,
+            "profiles": self.profiles,
             "charts": charts,
-            "style": STYLE,
-            "script": SCRIPT,
+            "style": format!("{STYLE}{}", profile::STYLE),
+            "script": format!("{SCRIPT}{}", profile::SCRIPT),
             "uplot_style": UPLOT_STYLE,
             "uplot_license": UPLOT_LICENSE,
             "uplot_script": UPLOT_SCRIPT,
@@ -190,4 +204,14 @@ fn fill(
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.map_err(broken)?);
     environment.render_str(template, Value::from(Serde(values))).map_err(broken)
+}
+
+fn flame((drawn, row): (&profile::Profile, &ProfileRow)) -> Flame {
+    Flame {
+        phase: row.phase.clone(),
+        profiler: row.profiler.clone(),
+        seen: format::count(row.seen),
+        svg: profile::flame(drawn),
+        hottest: table::hottest(row),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::escape::plain;
 use super::format::{at, bytes, count, duration, percent, share, span};
-use crate::summary::{Distribution, MeasureRow, PhaseRow, StageRow, Summary, Usage};
+use crate::summary::{Distribution, MeasureRow, PhaseRow, ProfileRow, StageRow, Summary, Usage};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -241,6 +241,16 @@ pub(crate) fn errors(summary: &Summary) -> Table {
             None => row.example.clone(),
         };
         table.row(false, [row.measure.clone(), row.class.clone(), count(row.count), example]);
+    }
+    table
+}
+
+/// The hottest functions of a profile.
+pub(crate) fn hottest(row: &ProfileRow) -> Table {
+    let mut table = Table::new(&["function", "in itself", "with what it calls"]);
+    for hot in &row.hottest {
+        let shares = [hot.self_percent, hot.total_percent].map(percent);
+        table.row(false, [hot.function.clone()].into_iter().chain(shares));
     }
     table
 }

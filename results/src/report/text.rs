@@ -22,6 +22,7 @@ pub fn summary_text(summary: &Summary, dir: &Path) -> String {
     asked(&mut text, summary);
     measures(&mut text, summary);
     target(&mut text, summary);
+    profiles(&mut text, summary);
     errors(&mut text, summary);
     health(&mut text, summary);
     thresholds(&mut text, summary);
@@ -288,6 +289,20 @@ fn target(text: &mut Text, s: &Summary) {
                 usage_row(&format!("    {} {}", stage.mark, stage.name), usage);
             }
         }
+    }
+}
+
+fn profiles(text: &mut Text, s: &Summary) {
+    /// Profiles shown, and functions of each; the report has all.
+    const SHOWN: (usize, usize) = (4, 5);
+    for row in s.profiles.iter().take(SHOWN.0) {
+        text.head(&plain(&format!("hottest in {}, {}", row.phase, row.profiler)));
+        for hot in row.hottest.iter().take(SHOWN.1) {
+            text.raw(&format!("  {:>7}  {}", percent(hot.self_percent), plain(&hot.function)));
+        }
+    }
+    if s.profiles.len() > SHOWN.0 {
+        text.line(&format!("  and {} other profiles, see the report", s.profiles.len() - SHOWN.0));
     }
 }
 

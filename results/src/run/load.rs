@@ -9,6 +9,7 @@ use super::metrics::MetricReader;
 use super::probes::ProbeReader;
 use super::{EVENTS, FAULTS, INTERVALS, MANIFEST, METRICS, PLAN, PROBES, SCENARIO, SERIES, series};
 use crate::error::Error;
+use crate::profile::{self, Profile};
 use model::{Counters, Faults, Gauges, Interval, Measure, MetricSample, Plan, ProbeSample, Record};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -107,6 +108,8 @@ pub struct Run {
     pub metrics: Vec<MetricSample>,
     /// What happened, in the order written.
     pub events: Vec<Record>,
+    /// Profiles, by phase and profiler.
+    pub profiles: Vec<Profile>,
     /// Oddities that did not prevent reading, one sentence each.
     pub notes: Vec<String>,
 }
@@ -130,6 +133,7 @@ impl Run {
             probes: Vec::new(),
             metrics: Vec::new(),
             events: Vec::new(),
+            profiles: Vec::new(),
             notes: Vec::new(),
         };
         run.read_events(dir)?;
@@ -139,6 +143,7 @@ impl Run {
         run.seconds = seconds.into_values().collect();
         run.read_probes(dir)?;
         run.read_metrics(dir)?;
+        run.read_profiles(dir)?;
         Ok(run)
     }
 
@@ -248,6 +253,19 @@ impl Run {
             Ok(())
         })?;
         self.events = events;
+        Ok(())
+    }
+
+    fn read_profiles(&mut self, dir: &Path) -> Result<(), Error> {
+        let mut profiles = profile::list(dir)?;
+        for one in &mut profiles {
+            profile::check_size(&dir.join(&one.file))?;
+            self.read_lines(dir, &one.file, |_, line| {
+                one.stacks.push(profile::parse(line)?);
+                Ok(())
+            })?;
+        }
+        self.profiles = profiles;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::analysis::Analysis;
 use crate::error::Error;
+use crate::profile;
 use model::{Interval, MetricSample, Plan, ProbeSample, Record, Tick};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
@@ -117,6 +118,15 @@ impl RunWriter {
             }
         };
         growing.append(metrics::rows(samples).as_bytes())
+    }
+
+    /// A profile, as folded stacks.
+    pub fn profile(&mut self, phase: &str, profiler: &str, folded: &str) -> Result<(), Error> {
+        let folder = self.dir.join(profile::FOLDER);
+        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let paths = (1..).map(|number| folder.join(profile::file_name(phase, profiler, number)));
+        let free = paths.into_iter().find(|path| !path.exists());
+        free.map_or(Ok(()), |path| replace(&path, folded.as_bytes()))
     }
 
     /// Something that happened.

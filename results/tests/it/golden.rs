@@ -36,6 +36,8 @@ fn reports_are_as_they_were() {
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     golden("report.md", &read("report.md"));
     golden("target-cpu.svg", &read("charts/target-cpu.svg"));
+    let run = Run::load(folder.path()).unwrap();
+    golden("flame.svg", &results::profile::flame(&run.profiles[0]));
     golden("summary.json", &(serde_json::to_string_pretty(&analysis.summary).unwrap() + "\n"));
 }
 

@@ -99,6 +99,7 @@ fn run(case: &Case) -> Run {
         probes: (0..=u64::from(SECONDS)).map(|number| probe(case, number)).collect(),
         metrics: Vec::new(),
         events: Vec::new(),
+        profiles: Vec::new(),
         notes: Vec::new(),
     }
 }

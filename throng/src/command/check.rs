@@ -22,7 +22,7 @@ pub(crate) struct Finding {
 /// Prints what was found; the exit code tells whether the scenario can be run here.
 pub(crate) fn check(args: &ScenarioArgs) -> Ending {
     let loaded = load(args)?;
-    let findings: Vec<Finding> = look(&loaded).into_iter().chain([target(&loaded)]).collect();
+    let findings: Vec<Finding> = look(&loaded, &[]).into_iter().chain([target(&loaded)]).collect();
     for finding in &findings {
         let word = if finding.is_fine { "ok  " } else { "NOT " };
         println!("{word} {}", finding.what);
@@ -35,9 +35,20 @@ pub(crate) fn check(args: &ScenarioArgs) -> Ending {
 
 /// Looks at everything of this machine that can stop a run before it begins. The target is not
 /// touched: a run finds out by itself, and a look would be a connection more than was asked for.
-pub(crate) fn look(loaded: &Loaded) -> Vec<Finding> {
+pub(crate) fn look(loaded: &Loaded, allowed: &[String]) -> Vec<Finding> {
     let people = u64::from(loaded.plan.people());
-    vec![descriptors(people), ports(people, loaded), memory(people), accounts(loaded)]
+    let machine = [descriptors(people), ports(people, loaded), memory(people), accounts(loaded)];
+    machine.into_iter().chain(profilers(loaded, allowed)).collect()
+}
+
+fn profilers(loaded: &Loaded, allowed: &[String]) -> impl Iterator<Item = Finding> {
+    let is_started = matches!(loaded.site, Site::Own { .. });
+    let looks = engine::profile::look(&loaded.plan, is_started, allowed);
+    looks.into_iter().map(|look| Finding {
+        is_fine: look.problem.is_none(),
+        what: look.what,
+        advice: look.problem.unwrap_or_default(),
+    })
 }
 
 fn descriptors(people: u64) -> Finding {

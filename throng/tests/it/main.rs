@@ -35,6 +35,9 @@ mod tls;
 // A real server, and what it counted itself.
 mod prosody;
 
+// Where a target's time goes, and profilers that fail.
+mod profile;
+
 // One crowd in one process or in several.
 mod workers;
 
