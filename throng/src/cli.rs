@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// What does each feature cost? Runs a scenario with everything, then without each feature
     Ablate(AblateArgs),
+    /// How does the cost grow? Runs a scenario over a range of one or several parameters
+    Sweep(SweepArgs),
     /// Prints the resolved plan of a scenario, with its peak rates
     Plan(PlanArgs),
     /// Checks whether a scenario can be run here: descriptors, ports, memory, target
@@ -198,6 +200,29 @@ pub(crate) struct AblateArgs {
     pub(crate) features: Vec<String>,
     /// Runs of each arm, interleaved
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) rounds: u32,
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "A parameter is `people` (all people together), one of the scenario's \
+`parameters`, or a path as of --set.
+
+Examples:
+  throng sweep scenarios/quickstart.yaml --vary people=50..400:50
+  throng sweep scenarios/quickstart.yaml --vary people=40..640*2 --rounds 5
+  throng sweep scenarios/quickstart.yaml --vary people=100,200,400 --vary rooms.count=1,2,4
+
+Exit code: 0 answered · 2 wrong usage or scenario · 3 could not measure")]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// A parameter and its values: NAME=1,2,5 or NAME=FROM..TO:STEP or NAME=FROM..TO*FACTOR
+    #[arg(long, required = true, value_name = "NAME=VALUES")]
+    pub(crate) vary: Vec<String>,
+    /// Runs of each value, shuffled in each round
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
     #[command(flatten)]
     pub(crate) lab: LabArgs,

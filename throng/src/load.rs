@@ -18,6 +18,8 @@ pub(crate) struct Loaded {
     pub(crate) protocol: &'static dyn Protocol,
     /// The scenario's folder.
     pub(crate) folder: PathBuf,
+    /// Whether `people` is one of the scenario's own parameters.
+    pub(crate) has_people: bool,
 }
 
 /// Reads, changes and resolves a scenario.
@@ -64,7 +66,8 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
         ))
     })?;
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
-    Ok(Loaded { text, plan, site, protocol, folder })
+    let has_people = scenario.has_parameter("people");
+    Ok(Loaded { text, plan, site, protocol, folder, has_people })
 }
 
 /// The text of a scenario or a suite.

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Run(args) => command::run::run(&args),
         Command::Compare(args) => command::compare::compare(&args),
         Command::Ablate(args) => command::ablate::ablate(&args),
+        Command::Sweep(args) => command::sweep::sweep(&args),
         Command::Plan(args) => command::plan::plan(&args),
         Command::Check(args) => command::check::check(&args),
         Command::Report(args) => command::report::report(&args),

@@ -21,6 +21,11 @@ impl Scenario {
         }
     }
 
+    /// Whether the scenario has a parameter of that name.
+    pub fn has_parameter(&self, name: &str) -> bool {
+        parameter::paths(&self.root, name).is_some()
+    }
+
     fn set_one(&mut self, path: &str, value: &str) -> Result<(), Mistake> {
         let number = self.sources.len() as u16;
         let source = Source::new(&format!("--set {path}"), value);

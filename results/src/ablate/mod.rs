@@ -3,7 +3,7 @@
 
 mod draw;
 
-use crate::experiment::{Arm, Drawn, Figure, Rounds, Trial, Unit, figures, phase_figures};
+use crate::experiment::{Arm, Drawn, Figure, Sequence, Trial, Unit, figures, phase_figures};
 use crate::run::Run;
 use crate::stats::{self, Bounds};
 use crate::{Analysis, Error};
@@ -28,7 +28,12 @@ pub struct Feature {
 }
 
 /// The trials of an ablation.
-pub fn design(features: &[Feature], rounds: usize) -> Rounds {
+pub fn design(features: &[Feature], rounds: usize) -> Sequence {
+    Sequence::rounds(&arms(features), rounds)
+}
+
+/// Everything, without each feature, and (if there are several) nothing.
+fn arms(features: &[Feature]) -> Vec<Arm> {
     let arm = |label: String, features: &[Feature]| Arm {
         label,
         set: features.iter().flat_map(|feature| feature.set.clone()).collect(),
@@ -41,7 +46,7 @@ pub fn design(features: &[Feature], rounds: usize) -> Rounds {
     if features.len() > 1 {
         arms.push(arm(BARE.to_owned(), features));
     }
-    Rounds { arms, rounds }
+    arms
 }
 
 fn label(feature: &str) -> String {
@@ -125,19 +130,18 @@ impl Ablation {
 
 /// Answers from the trials, reading their run directories, and draws the report.
 pub fn ablate(features: &[Feature], trials: &[Trial]) -> Result<(Ablation, Drawn), Error> {
-    let design = design(features, 1);
-    let mut arms = Vec::new();
+    let mut values = Vec::new();
     let mut ablation = Ablation {
         features: features.iter().map(|feature| feature.name.clone()).collect(),
         ..Ablation::default()
     };
-    for arm in &design.arms {
-        let values = values_of(arm, trials, &mut ablation)?;
-        ablation.runs.push((arm.label.clone(), values.len()));
-        arms.push(values);
+    for arm in arms(features) {
+        let of_arm = values_of(&arm, trials, &mut ablation)?;
+        ablation.runs.push((arm.label, of_arm.len()));
+        values.push(of_arm);
     }
-    ablation.rows = rows(&arms, |values| &values.0);
-    ablation.phases = rows(&arms, |values| &values.1);
+    ablation.rows = rows(&values, |values| &values.0);
+    ablation.phases = rows(&values, |values| &values.1);
     ablation.remarks.extend(interactions(&ablation.rows));
     if !ablation.is_answered() {
         let needed = format!("an answer takes at least {RUNS_MIN} usable runs of each arm");

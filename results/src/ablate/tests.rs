@@ -56,7 +56,7 @@ fn arms_are_everything_each_and_nothing() {
         ..Feature::default()
     };
     let labels = |features: &[Feature]| -> Vec<String> {
-        design(features, 2).arms.into_iter().map(|arm| arm.label).collect()
+        design(features, 1).arms.into_iter().map(|arm| arm.label).collect()
     };
     assert_eq!(labels(&[feature("a")]), ["everything", "without a"]);
     let all = [feature("a"), knob];

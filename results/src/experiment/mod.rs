@@ -79,42 +79,39 @@ pub trait Design {
     fn trials_planned(&self) -> usize;
 }
 
-/// Arms in turn, each as often as the others. Every second round goes backwards (ABBA, ABCCBA),
-/// so that a machine that slowly changes favors none of them. Runs that came out unusable are
-/// made again at the end, once for each; a target that ended by itself is a result and is not.
+/// Arms one after the other. Trials that came out unusable are made again at the end, once each; a
+/// target that ended by itself is a result and is not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Rounds {
-    /// What is tried in each round.
+pub struct Sequence {
+    /// What is tried, in order.
     pub arms: Vec<Arm>,
-    /// How many rounds.
-    pub rounds: usize,
 }
 
-impl Rounds {
-    /// The arm that most lacks usable runs.
-    fn again(&self, done: &[Trial]) -> Option<Arm> {
-        let count = |arm: &Arm| {
-            let of_arm = done.iter().filter(|trial| trial.arm.label == arm.label);
-            of_arm.filter(|trial| trial.flaw().is_none() || trial.crash().is_some()).count()
+impl Sequence {
+    /// Each arm so many times. Every second round goes backwards (ABBA, ABCCBA), so that a machine
+    /// that slowly changes favors none of them.
+    pub fn rounds(arms: &[Arm], rounds: usize) -> Sequence {
+        let forth = || arms.iter().cloned();
+        let round = |round: usize| -> Vec<Arm> {
+            if round.is_multiple_of(2) { forth().collect() } else { forth().rev().collect() }
         };
-        let fewest = self.arms.iter().min_by_key(|arm| count(arm))?;
-        (count(fewest) < self.rounds).then(|| fewest.clone())
+        Sequence { arms: (0..rounds).flat_map(round).collect() }
     }
 }
 
-impl Design for Rounds {
+impl Design for Sequence {
     fn next(&self, done: &[Trial]) -> Option<Arm> {
-        let planned = self.trials_planned();
-        if done.len() >= planned {
-            return self.again(done).filter(|_| done.len() < 2 * planned);
-        }
-        let (round, place) = (done.len() / self.arms.len(), done.len() % self.arms.len());
-        let place = if round.is_multiple_of(2) { place } else { self.arms.len() - 1 - place };
-        Some(self.arms[place].clone())
+        let Some(again) = done.len().checked_sub(self.arms.len()) else {
+            return self.arms.get(done.len()).cloned();
+        };
+        let unusable = done[..self.arms.len()]
+            .iter()
+            .filter(|trial| trial.flaw().is_some() && trial.crash().is_none());
+        unusable.skip(again).map(|trial| trial.arm.clone()).next()
     }
 
     fn trials_planned(&self) -> usize {
-        self.arms.len() * self.rounds
+        self.arms.len()
     }
 }
 
@@ -123,7 +120,7 @@ mod tests {
     use super::*;
 
     /// Which arms a design tries, where `flaw` says how the trial of a number ends.
-    fn order(rounds: &Rounds, flaw: impl Fn(usize) -> Trial) -> String {
+    fn order(rounds: &Sequence, flaw: impl Fn(usize) -> Trial) -> String {
         let mut done = Vec::new();
         let mut order = String::new();
         while let Some(arm) = rounds.next(&done) {
@@ -133,8 +130,8 @@ mod tests {
         order
     }
 
-    fn rounds(rounds: usize) -> Rounds {
-        Rounds { arms: ["a", "b", "c"].map(Arm::named).to_vec(), rounds }
+    fn rounds(rounds: usize) -> Sequence {
+        Sequence::rounds(&["a", "b", "c"].map(Arm::named), rounds)
     }
 
     fn finished() -> Trial {

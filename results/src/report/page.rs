@@ -72,6 +72,8 @@ pub(crate) struct Section {
     pub(crate) html: String,
     /// Charts over time.
     pub(crate) charts: Vec<Chart>,
+    /// Whether a terminal does without it.
+    pub(crate) page_only: bool,
 }
 
 /// A picture.
@@ -172,7 +174,7 @@ impl Page {
         for line in [&self.about, &self.meta].into_iter().filter(|line| !line.is_empty()) {
             text.line(&escape::plain(line));
         }
-        for section in &self.sections {
+        for section in self.sections.iter().filter(|section| !section.page_only) {
             let table =
                 if section.narrow.head.is_empty() { &section.table } else { &section.narrow };
             if !table.rows.is_empty() {

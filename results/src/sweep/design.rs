@@ -1,6 +1,7 @@
 //! Which values a sweep tries, and in which order: rounds of all of them, shuffled within each
 //! round, so that a machine that drifts does not look like a law.
 
+use crate::experiment::{Arm, Sequence};
 use crate::laws::PARAMETERS_MAX;
 use model::Rng;
 use std::fmt;
@@ -148,6 +149,35 @@ impl Design {
     pub fn trial(&self, done: usize) -> Option<Planned> {
         let (round, at) = (done / self.cells(), done % self.cells());
         (round < self.rounds).then(|| Planned { round, values: self.cell(self.order(round)[at]) })
+    }
+
+    /// All trials in order, as arms. A parameter that is in `whole` stands for how many people take
+    /// part in all.
+    pub fn sequence(&self, whole: Option<&str>) -> Sequence {
+        let arm = |planned: Planned| {
+            let mut arm = Arm::default();
+            let mut words = Vec::new();
+            for (name, value) in planned.values {
+                words.push(format!("{name}={value}"));
+                match whole == Some(name.as_str()) {
+                    true => arm.people = Some(value.max(0.0) as u32),
+                    false => arm.set.push((name, value.to_string())),
+                }
+            }
+            Arm { label: words.join(","), ..arm }
+        };
+        let planned = (0..self.trials()).map_while(|done| self.trial(done));
+        Sequence { arms: planned.map(arm).collect() }
+    }
+
+    /// The values of an arm's parameters, as they were planned.
+    pub fn values(&self, arm: &Arm) -> Option<Vec<(String, f64)>> {
+        let value = |vary: &Vary| {
+            let set = arm.set.iter().find(|(name, _)| *name == vary.name);
+            let value = set.map_or(arm.people.map(f64::from), |(_, value)| value.parse().ok());
+            Some((vary.name.clone(), value?))
+        };
+        self.vary.iter().map(value).collect()
     }
 
     /// The cells of a round, shuffled (Fisher, Yates).

@@ -2,32 +2,33 @@
 //! follows. A pure function of the trials.
 
 mod design;
-mod markdown;
+mod draw;
 mod plot;
 #[cfg(test)]
 mod tests;
-mod text;
 mod unit;
 mod words;
 
 pub use design::{BadVary, CELLS_MAX, Design, Planned, ROUNDS_MAX, VALUES_MAX, Vary};
+pub use draw::About;
 
+use crate::Error;
+use crate::experiment::{Drawn, Figure, Trial, Unit as Counted, figures};
 use crate::laws::{self, Laws, Point, Prediction};
+use crate::run::Run;
 use crate::stats::{Bounds, mean_bounds};
-use std::collections::{BTreeMap, BTreeSet};
 use unit::Unit;
 
 /// What is predicted: so many times the largest size.
 pub const REACH: f64 = 10.0;
 
-/// One finished trial: the parameters' values, and what it cost. The last word of a cost's name is
-/// its unit: `_s`, `_ms`, `_us`, `_bytes`; without one it is a plain number.
+/// One finished trial: the parameters' values, and what it cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepPoint {
     /// Each parameter and its value.
     pub values: Vec<(String, f64)>,
-    /// Each cost by name; absent where it was not measured.
-    pub cost: BTreeMap<String, f64>,
+    /// Each cost; absent where it was not measured.
+    pub cost: Vec<Figure>,
 }
 
 /// What a sweep says.
@@ -44,8 +45,9 @@ pub struct Sweep {
 /// How one cost grows.
 #[derive(Clone, Debug)]
 pub struct Growth {
-    /// The cost's name, with its unit.
+    /// The cost's name.
     pub name: String,
+    unit: Unit,
     /// One for each combination of values, ascending.
     pub rows: Vec<Row>,
     /// The law; with several parameters there is none.
@@ -86,40 +88,53 @@ impl Sweep {
         };
         let trials: Vec<(Vec<f64>, &SweepPoint)> =
             points.iter().filter_map(|point| Some((values(point)?, point))).collect();
-        let names: BTreeSet<&String> = trials.iter().flat_map(|(_, p)| p.cost.keys()).collect();
-        let growth = |name: &String| {
+        let mut names: Vec<(&String, Unit)> = Vec::new();
+        for figure in trials.iter().flat_map(|(_, point)| &point.cost) {
+            if !names.iter().any(|(name, _)| *name == &figure.name) {
+                names.push((&figure.name, figure.unit.into()));
+            }
+        }
+        let growth = |(name, unit): (&String, Unit)| {
             let cost = |(values, point): &(Vec<f64>, &SweepPoint)| {
-                let cost = point.cost.get(name).filter(|cost| cost.is_finite())?;
-                Some((values.clone(), *cost))
+                let figure = point.cost.iter().find(|figure| figure.name == *name)?;
+                figure.value.is_finite().then(|| (values.clone(), figure.value))
             };
-            Growth::of(name, trials.iter().filter_map(cost).collect(), seed)
+            Growth::of(name, unit, trials.iter().filter_map(cost).collect(), seed)
         };
         let costs = names.into_iter().map(growth).filter(|cost| !cost.rows.is_empty()).collect();
         Sweep { trials: trials.len(), parameters, costs }
     }
+}
 
-    /// For the terminal, at most eighty columns wide.
-    pub fn text(&self) -> String {
-        text::text(self)
+/// Answers from the trials, reading their run directories, and draws the report.
+pub fn sweep(design: &Design, trials: &[Trial], seed: u64) -> Result<(Sweep, Drawn), Error> {
+    let mut about = About::default();
+    let mut points = Vec::new();
+    for trial in trials {
+        if let Some(flaw) = trial.flaw() {
+            about.left_out.push(format!("{}: not used: {flaw}", trial.arm.label));
+            continue;
+        }
+        let Some(values) = design.values(&trial.arm) else { continue };
+        let run = Run::load(&trial.dir)?;
+        let received = trial.summary.ledger.received + trial.summary.ledger.announcements_received;
+        let value = received as f64;
+        let name = "deliveries".to_owned();
+        let received = Figure { name, unit: Counted::Count, value, ..Figure::default() };
+        // The sizes of a sweep are not alike, so nothing is cut by a rule made for one size.
+        let cost = std::iter::once(received).chain(figures(&run, 0.0)).collect();
+        points.push(SweepPoint { values, cost });
+        about.name.clone_from(&trial.summary.name);
+        about.about.clone_from(&trial.summary.about);
+        about.target = format!("{} {}", trial.summary.target, trial.summary.target_version);
     }
-
-    /// For a page or a pull request; `charts` is the folder of the charts, relative to it.
-    pub fn markdown(&self, charts: &str) -> String {
-        markdown::markdown(self, charts)
-    }
-
-    /// The charts: file names and contents. A grid has none.
-    pub fn charts(&self) -> Vec<(String, String)> {
-        let chart = |growth: &Growth| {
-            let laws = growth.laws.as_ref()?;
-            Some((growth.chart_name(), plot::draw(growth, laws, &self.parameters[0])))
-        };
-        self.costs.iter().filter_map(chart).collect()
-    }
+    let sweep = Sweep::of(&points, seed);
+    let drawn = sweep.draw(&about)?;
+    Ok((sweep, drawn))
 }
 
 impl Growth {
-    fn of(name: &str, mut runs: Vec<(Vec<f64>, f64)>, seed: u64) -> Growth {
+    fn of(name: &str, unit: Unit, mut runs: Vec<(Vec<f64>, f64)>, seed: u64) -> Growth {
         let order = |a: &[f64], b: &[f64]| {
             let unlike = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
             unlike.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
@@ -135,6 +150,7 @@ impl Growth {
         let largest = points.iter().map(|point| point.n).fold(0.0, f64::max);
         Growth {
             name: name.to_owned(),
+            unit,
             rows,
             ahead: laws.as_ref().and_then(|laws| laws.predict(largest * REACH)),
             laws,
@@ -143,18 +159,10 @@ impl Growth {
         }
     }
 
-    fn unit(&self) -> Unit {
-        Unit::of(&self.name)
-    }
-
-    fn label(&self) -> String {
-        self.unit().label(&self.name)
-    }
-
     /// Name of the chart's file: foreign letters become dashes.
     fn chart_name(&self) -> String {
         let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        format!("sweep-{}.svg", self.name.chars().map(letter).collect::<String>())
+        format!("sweep-{}", self.name.chars().map(letter).collect::<String>())
     }
 }
 

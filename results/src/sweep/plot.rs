@@ -1,7 +1,7 @@
 //! The chart of a sweep: the runs as dots, the law as a line, its 95 % band behind it.
 
 use super::Growth;
-use super::text::plain_size;
+use super::unit::plain_size;
 use super::words::verdict;
 use crate::laws::{Fit, Laws};
 use crate::report::chart::Hue;
@@ -100,7 +100,7 @@ pub(super) fn draw(growth: &Growth, laws: &Laws, parameter: &str) -> String {
         true => (Axis::log(low, high), Axis::log(least, most)),
         false => (Axis::linear(high).until(high), Axis::linear(most)),
     };
-    let mut svg = open(&format!("{} by {parameter}", growth.label()), WIDTH, HEIGHT, LEFT);
+    let mut svg = open(&format!("{} by {parameter}", growth.name), WIDTH, HEIGHT, LEFT);
     axes(&mut svg, growth, &x, &y, parameter);
     if fit.is_some() {
         draw_curve(&mut svg, &curve, &x, &y);
@@ -195,7 +195,7 @@ fn axes(svg: &mut String, growth: &Growth, x: &Axis, y: &Axis, parameter: &str) 
 
 /// `0` has no unit, and round numbers have no zeros behind the point.
 fn tick(growth: &Growth, value: f64) -> String {
-    let text = growth.unit().show(value);
+    let text = growth.unit.show(value);
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
     match (value == 0.0, number.contains('.') && !number.contains('e')) {
         (true, _) => "0".to_owned(),

@@ -1,6 +1,7 @@
-//! Costs by name: a name's last word is its unit, and decides how its numbers read.
+//! How the numbers of a cost read.
 
-use crate::report::format::{bytes, duration, short};
+use crate::experiment;
+use crate::report::format::{bytes, count, duration, short};
 
 /// How a cost's numbers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,28 +17,28 @@ pub(crate) enum Unit {
 pub(crate) enum Ms {
     Second,
     One,
-    Micro,
+}
+
+impl From<experiment::Unit> for Unit {
+    fn from(unit: experiment::Unit) -> Unit {
+        match unit {
+            experiment::Unit::Ms => Unit::Time(Ms::One),
+            experiment::Unit::CpuSeconds => Unit::Time(Ms::Second),
+            experiment::Unit::Bytes => Unit::Bytes,
+            experiment::Unit::Count => Unit::Plain,
+        }
+    }
 }
 
 impl Unit {
-    /// Of `target_cpu_s`, `delivery_p50_ms`, `cpu_per_delivery_us`, `memory_bytes`, `deliveries`.
-    pub(crate) fn of(name: &str) -> Unit {
-        match name.rsplit('_').next() {
-            Some("s") => Unit::Time(Ms::Second),
-            Some("ms") => Unit::Time(Ms::One),
-            Some("us") => Unit::Time(Ms::Micro),
-            Some("bytes") => Unit::Bytes,
-            _ => Unit::Plain,
+    /// Its name behind a coefficient; empty where a number speaks for itself.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Unit::Time(Ms::Second) => ", in s",
+            Unit::Time(Ms::One) => ", in ms",
+            Unit::Bytes => ", in bytes",
+            Unit::Plain => "",
         }
-    }
-
-    /// The name in words, without its unit.
-    pub(crate) fn label(self, name: &str) -> String {
-        let bare = match self {
-            Unit::Time(_) => name.rsplit_once('_').map_or(name, |(bare, _)| bare),
-            Unit::Bytes | Unit::Plain => name,
-        };
-        bare.replace('_', " ")
     }
 
     /// A number with its unit, about three digits.
@@ -51,7 +52,6 @@ impl Unit {
                 let factor = match ms {
                     Ms::Second => 1e3,
                     Ms::One => 1.0,
-                    Ms::Micro => 1e-3,
                 };
                 format!("{sign}{}", tiny(size * factor))
             }
@@ -84,6 +84,14 @@ pub(crate) fn plain(value: f64) -> String {
     }
 }
 
+/// A size as the user wrote it, if it is whole.
+pub(crate) fn plain_size(value: f64) -> String {
+    match value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        true => count(value as u64),
+        false => plain(value),
+    }
+}
+
 /// A coefficient: four significant digits, because it is there to be computed with.
 pub(crate) fn exact(value: f64) -> String {
     match value.abs() {
@@ -103,20 +111,21 @@ mod tests {
 
     #[test]
     fn numbers_read_with_their_units() {
-        for (name, value, want) in [
-            ("target_cpu_s", 0.0021, "2.10 ms"),
-            ("target_cpu_s", 12.3, "12.3 s"),
-            ("cpu_per_delivery_us", 0.2, "200 ns"),
-            ("delivery_p50_ms", 1.5, "1.50 ms"),
-            ("memory_bytes", 38.2e6, "38.2 MB"),
-            ("memory_bytes", 0.5, "0.50 B"),
-            ("deliveries", 1_002_001.0, "1,002,001"),
-            ("deliveries", 0.0501, "0.0501"),
-            ("deliveries", -1.1e12, "-1.10e12"),
-            ("target_cpu_s", f64::INFINITY, "∞"),
-            ("deliveries", f64::NAN, "–"),
+        let (s, ms) = (Unit::Time(Ms::Second), Unit::Time(Ms::One));
+        for (unit, value, want) in [
+            (s, 0.0021, "2.10 ms"),
+            (s, 12.3, "12.3 s"),
+            (s, 2e-7, "200 ns"),
+            (ms, 1.5, "1.50 ms"),
+            (Unit::Bytes, 38.2e6, "38.2 MB"),
+            (Unit::Bytes, 0.5, "0.50 B"),
+            (Unit::Plain, 1_002_001.0, "1,002,001"),
+            (Unit::Plain, 0.0501, "0.0501"),
+            (Unit::Plain, -1.1e12, "-1.10e12"),
+            (s, f64::INFINITY, "∞"),
+            (Unit::Plain, f64::NAN, "–"),
         ] {
-            assert_eq!(Unit::of(name).show(value), want, "{name} {value}");
+            assert_eq!(unit.show(value), want, "{unit:?} {value}");
         }
         for (value, want) in [
             (0.0, "0"),
@@ -127,6 +136,5 @@ mod tests {
         ] {
             assert_eq!(exact(value), want);
         }
-        assert_eq!(Unit::of("target_cpu_s").label("target_cpu_s"), "target cpu");
     }
 }

@@ -1,7 +1,7 @@
 //! What a sweep found, in sentences: for the terminal, the page and the chart alike.
 
+use super::Growth;
 use super::unit::{exact, plain};
-use super::{Growth, Sweep};
 use crate::laws::{Law, Laws, MARGIN, SIZES_MIN, Verdict};
 use crate::stats::Bounds;
 
@@ -13,13 +13,6 @@ pub(super) fn pair(bounds: Bounds, show: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// What was done.
-pub(super) fn head(sweep: &Sweep) -> String {
-    let cells = sweep.costs.iter().map(|cost| cost.rows.len()).max().unwrap_or(0);
-    let what = if sweep.parameters.len() == 1 { "sizes" } else { "combinations" };
-    format!("sweep of {}: {cells} {what}, {} runs", sweep.parameters.join(" × "), sweep.trials)
-}
-
 /// The findings about one cost, the law first.
 pub(super) fn findings(growth: &Growth, parameters: &[String]) -> Vec<String> {
     match (&growth.laws, &growth.exponents) {
@@ -28,6 +21,18 @@ pub(super) fn findings(growth: &Growth, parameters: &[String]) -> Vec<String> {
         (None, None) => vec![
             "no exponents: too few runs, or parameters that did not vary independently".to_owned(),
         ],
+    }
+}
+
+/// The law in a word or two.
+pub(super) fn short_verdict(growth: &Growth) -> String {
+    let Some(laws) = &growth.laws else { return "see the exponents".to_owned() };
+    match &laws.verdict {
+        Verdict::Law(law) => law.name().to_owned(),
+        Verdict::CannotTell(laws) => {
+            laws.iter().map(|law| law.name()).collect::<Vec<_>>().join(" or ")
+        }
+        Verdict::TooFew => "too few sizes".to_owned(),
     }
 }
 
@@ -46,8 +51,7 @@ fn of_laws(growth: &Growth, laws: &Laws) -> Vec<String> {
             format!("{name} = {} ({})", exact(value), pair(bounds, exact))
         };
         let values: Vec<String> = best.coefficients.iter().map(one).collect();
-        let unit = growth.name.rsplit('_').next().filter(|u| ["s", "ms", "us"].contains(u));
-        let unit = unit.map(|unit| format!(", in {}", unit.replace('u', "µ"))).unwrap_or_default();
+        let unit = growth.unit.name();
         lines.push(format!("{}{unit}: {}", best.law.formula(), values.join(", ")));
         let (exponent, bounds) = laws.exponent;
         lines.push(format!(
@@ -65,7 +69,7 @@ fn of_laws(growth: &Growth, laws: &Laws) -> Vec<String> {
         );
     }
     if let Some(ahead) = &growth.ahead {
-        let show = |value| growth.unit().show(value);
+        let show = |value| growth.unit.show(value);
         let caution = "outside of the data, so true only if the law still holds there";
         lines.push(format!(
             "at {}: {} ({}); {caution}",

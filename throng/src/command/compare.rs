@@ -6,7 +6,7 @@ use crate::failure::{Ending, Failure};
 use crate::lab::{self, Lab};
 use crate::site;
 use results::compare::{Comparison, Question, compare as compare_trials, junit};
-use results::experiment::{Arm, Drawn, Rounds, Trial, stored};
+use results::experiment::{Arm, Drawn, Sequence, Trial, stored};
 use std::path::{Path, PathBuf};
 
 /// The arm of the base, and of the candidate.
@@ -26,8 +26,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Ending {
         Ok(Arm { set, ..Arm::named(label) })
     };
     let other = if args.aa { args.base.as_ref() } else { args.candidate.as_ref() };
-    let arms = vec![arm(LABELS[0], args.base.as_ref())?, arm(LABELS[1], other)?];
-    let rounds = Rounds { arms, rounds: args.pairs as usize };
+    let arms = [arm(LABELS[0], args.base.as_ref())?, arm(LABELS[1], other)?];
+    let rounds = Sequence::rounds(&arms, args.pairs as usize);
     let mut lab = Lab::open("compare", &rounds, &args.scenario, &args.lab)?;
     let trials = lab.pursue(&rounds)?;
     let of = |label: &str| -> Vec<Trial> {
