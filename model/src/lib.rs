@@ -24,7 +24,7 @@ pub use ledger::{GAPS_MAX, Receipt, Seat, Settlement};
 pub use measure::{FaultClass, Measure};
 pub use pacer::Pacer;
 pub use plan::{
-    Accounts, Crowd, Limits, Phase, PhaseKind, Plan, RunPhase, Secret, TargetRef, Until,
+    Accounts, Crowd, Hold, Limits, Phase, PhaseKind, Plan, RunPhase, Secret, TargetRef, Until,
 };
 pub use probe::{HostSample, ProbeSample, ProcessSample};
 pub use record::{Edge, Record, StageTally, Tally, What};

@@ -153,6 +153,45 @@ pub struct RunPhase {
     pub deadline_ns: u64,
     /// Marks to set when the first person enters a stage: stage name to mark name.
     pub marks: BTreeMap<String, String>,
+    /// A population that is held instead of so many arrivals: `count` is then the most people at
+    /// a time, and `pacer` says how fast people come and go.
+    #[serde(default)]
+    pub hold: Option<Hold>,
+}
+
+impl RunPhase {
+    /// How many accounts its people need so that nobody logs in as somebody who is just leaving.
+    pub fn accounts(&self) -> u32 {
+        match self.hold {
+            Some(_) => self.count.saturating_mul(2),
+            None => self.count,
+        }
+    }
+}
+
+/// A closed population: so many people are there, and who goes is replaced by somebody new.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Hold {
+    /// How many people, and for how long (nanoseconds), one after the other.
+    pub steps: Vec<(u32, u64)>,
+}
+
+impl Hold {
+    /// How long all steps take, nanoseconds.
+    pub fn ns(&self) -> u64 {
+        self.steps.iter().fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+    }
+
+    /// How many people should be there so long (nanoseconds) after the beginning; `None` when it
+    /// is over.
+    pub fn population(&self, after_ns: u64) -> Option<u32> {
+        let mut end = 0u64;
+        self.steps.iter().find_map(|&(people, ns)| {
+            end = end.saturating_add(ns);
+            (after_ns < end).then_some(people)
+        })
+    }
 }
 
 /// What ends a run phase. Counts end phases, with a deadline; never a hopeful sleep.

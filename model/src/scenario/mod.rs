@@ -7,6 +7,7 @@ mod choice;
 mod crowd;
 mod describe;
 mod estimate;
+mod hold;
 mod journey;
 mod limit;
 mod lower;

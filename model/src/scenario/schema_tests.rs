@@ -116,7 +116,10 @@ fn the_schema_knows_the_same_keys() {
     same("/properties/limits/properties", limit::KEYS);
     same("/$defs/crowd/properties", crowd::KEYS);
     same("/$defs/crowd/properties/accounts/properties", account::KEYS);
-    same("/$defs/phase/properties", &[timeline::RUN_KEYS, &["rest", "mark"]].concat());
+    same(
+        "/$defs/phase/properties",
+        &[timeline::RUN_KEYS, &["hold", "by", "most", "rest", "mark"]].concat(),
+    );
     same("/$defs/step/anyOf/1/properties", &[lower::VERBS, &["every", "think", "do"]].concat());
     same("/$defs/span/anyOf/1/properties", saying::SPAN_KEYS);
 }
