@@ -5,6 +5,7 @@ use crate::board::Board;
 use crate::clock::Clock;
 use crate::crew::{Crew, Job, Protocols};
 use crate::limits;
+use crate::population::{Holding, Wish};
 use crate::probe::{Probe, Watched};
 use crate::shard::{Dispatch, Order};
 use crate::timeline::{Conductor, Step};
@@ -34,6 +35,11 @@ pub trait Sink {
     fn record(&mut self, record: &Record);
     /// Called every turn or so: how things stand.
     fn progress(&mut self, progress: &Progress<'_>);
+    /// Called every turn while a population is held, behind the intervals and readings of that
+    /// turn: whoever governs the population says here what becomes of it.
+    fn govern(&mut self, _now: Tick, _holding: &Holding<'_>) -> Wish {
+        Wish::AsPlanned
+    }
 }
 
 /// How things stand.
@@ -144,7 +150,7 @@ impl Run {
         samples: &Receiver<ProbeSample>,
         sink: &mut dyn Sink,
     ) -> Ending {
-        let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()));
+        let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()), self.shards);
         let mut collector = Collector::new(self.shards.into());
         let ending = loop {
             match dispatches.recv_timeout(TURN) {
@@ -157,6 +163,9 @@ impl Run {
             }
             samples.try_iter().for_each(|sample| sink.probe(&sample));
             let now = self.clock.now();
+            if let Some(wish) = conductor.holding().map(|holding| sink.govern(now, &holding)) {
+                conductor.govern(wish);
+            }
             carry_out(conductor.steps(now), staff, sink);
             let phase = conductor.phase().map(|phase| phase.name.as_str());
             sink.progress(&Progress { now, phase, place: conductor.place() });
