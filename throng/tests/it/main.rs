@@ -31,5 +31,8 @@ mod prosody;
 // One crowd in one process or in several.
 mod workers;
 
+// A population that moves within one run.
+mod held;
+
 // The rules of the house, as far as a program can check them.
 mod tidy;
