@@ -1,6 +1,7 @@
 //! Run directory, statistics, charts and reports.
 
 pub mod analysis;
+pub mod capacity;
 mod error;
 mod report;
 pub mod run;

@@ -4,7 +4,7 @@ mod health;
 pub mod limits;
 mod phases;
 mod processes;
-mod thresholds;
+pub(crate) mod thresholds;
 mod totals;
 
 use crate::run::{FORMAT, Run};

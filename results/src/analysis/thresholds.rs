@@ -6,7 +6,7 @@ use crate::summary::{Judged, Outcome};
 use model::{Interval, Measure, Quantity, Stats, Threshold};
 
 /// Judges one threshold on the whole run.
-pub(super) fn judge(threshold: &Threshold, total: &Interval) -> Judged {
+pub(crate) fn judge(threshold: &Threshold, total: &Interval) -> Judged {
     let value = value(&threshold.quantity, total);
     let outcome = match value {
         Value::Is(value) if threshold.comparison.holds(value, threshold.bound) => Outcome::Kept,

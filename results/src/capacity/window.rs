@@ -1,0 +1,100 @@
+//! The last seconds of a run as one record, so that a run that is still going on can be judged by
+//! the same thresholds as one that is over.
+
+use crate::analysis::thresholds;
+use crate::summary::Judged;
+use model::{Interval, Threshold};
+use std::collections::VecDeque;
+
+/// A sliding window over the intervals of a run.
+#[derive(Clone, Debug)]
+pub struct Window {
+    seconds: VecDeque<Interval>,
+    length_s: u32,
+}
+
+impl Window {
+    /// A window of so many seconds, at least one.
+    pub fn new(length_s: u32) -> Window {
+        Window { seconds: VecDeque::new(), length_s: length_s.max(1) }
+    }
+
+    /// A second is over. Seconds come in order; what is older than the window is forgotten.
+    pub fn push(&mut self, interval: &Interval) {
+        self.seconds.push_back(interval.clone());
+        let from = interval.second.saturating_sub(self.length_s - 1);
+        while self.seconds.front().is_some_and(|first| first.second < from) {
+            self.seconds.pop_front();
+        }
+    }
+
+    /// All seconds in it merged; how things stood is that of the newest.
+    pub fn total(&self) -> Interval {
+        let mut total = Interval::default();
+        self.seconds.iter().for_each(|second| total.merge(second));
+        total.gauges = self.seconds.back().map(|last| last.gauges).unwrap_or_default();
+        total
+    }
+
+    /// Whether it has seen its whole length since the run's beginning, or since [`Window::clear`].
+    pub fn is_full(&self) -> bool {
+        let span = self.seconds.back().zip(self.seconds.front());
+        span.is_some_and(|(last, first)| last.second - first.second + 1 >= self.length_s)
+    }
+
+    /// Forgets everything: what was seen belongs to another population.
+    pub fn clear(&mut self) {
+        self.seconds.clear();
+    }
+
+    /// Judges the thresholds on what is in it.
+    pub fn judge(&self, thresholds: &[Threshold]) -> Vec<Judged> {
+        let total = self.total();
+        thresholds.iter().map(|threshold| thresholds::judge(threshold, &total)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::Outcome;
+    use model::{Comparison, Measure, Quantity};
+
+    fn second(second: u32, ms: u64) -> Interval {
+        let mut interval = Interval::new(second);
+        interval.measure(Measure::Delivery).latency.record(ms * 1_000_000);
+        interval.measure(Measure::Delivery).done = 1;
+        interval.counters.lost = 1;
+        interval.gauges.online = u64::from(second);
+        interval
+    }
+
+    #[test]
+    fn only_the_last_seconds_are_judged() {
+        let threshold = |quantity, bound| Threshold {
+            quantity,
+            comparison: Comparison::AtMost,
+            bound,
+            text: String::new(),
+        };
+        let slowest = Quantity::Latency { measure: Measure::Delivery, quantile: 1.0 };
+        let lost = Quantity::Counter { name: "lost".to_owned() };
+        let thresholds = [threshold(slowest, 100e6), threshold(lost, 3.0)];
+        let mut window = Window::new(3);
+        let mut judged = Vec::new();
+        // The last second but one is missing: a shard was late.
+        for (at, ms) in [(0, 10), (1, 500), (2, 10), (3, 10), (4, 10), (6, 10)] {
+            window.push(&second(at, ms));
+            let outcomes: Vec<Outcome> =
+                window.judge(&thresholds).iter().map(|judged| judged.outcome).collect();
+            judged.push((outcomes[0] == Outcome::Kept, window.total().counters.lost));
+        }
+        let want = [(true, 1), (false, 2), (false, 3), (false, 3), (true, 3), (true, 2)];
+        assert_eq!(judged, want);
+        assert_eq!(window.total().gauges.online, 6, "standings do not add up");
+        assert!(window.is_full());
+        window.clear();
+        assert!(!window.is_full());
+        assert_eq!(window.judge(&thresholds)[0].outcome, Outcome::Unmeasured);
+    }
+}
