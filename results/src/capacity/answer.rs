@@ -1,8 +1,8 @@
 //! The answer of a search for a capacity, and the curve of each criterion against people.
 
+use super::Question;
 use super::level::{Fate, Level};
 use super::search::Known;
-use super::Question;
 use crate::summary::{Judged, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -186,7 +186,11 @@ fn does_not_recover(done: &[Level]) -> bool {
         }
     }
     // One level may fail when it is held for longer; two that both turn are no chance.
-    levels.values().filter(|(was_kept, again, failed)| *was_kept && *again == 0 && *failed > 0).count() > 1
+    levels
+        .values()
+        .filter(|(was_kept, again, failed)| *was_kept && *again == 0 && *failed > 0)
+        .count()
+        > 1
 }
 
 /// Each criterion against people, in the order in which the criteria were written.

@@ -8,7 +8,6 @@
 
 mod answer;
 
-
 mod level;
 mod search;
 #[cfg(test)]
@@ -32,8 +31,9 @@ pub const RESOLUTION: f64 = 0.05;
 pub const GROWTH: f64 = 2.0;
 /// How often the answer must have been held.
 pub const HOLDS: u32 = 2;
-/// How often the level above the answer must have failed.
-pub const CONFIRMATIONS: u32 = 2;
+/// How often the level above the answer must have failed: with two, a level that fails every third
+/// time by chance would be taken for the limit every ninth time.
+pub const CONFIRMATIONS: u32 = 3;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,8 @@ pub struct Question {
     pub growth: f64,
     /// How often the answer must be held, in runs that last.
     pub holds: u32,
-    /// How often the level above the answer must have failed, and never held.
+    /// How often the level above the answer must have failed: with two, a level that fails every third
+    /// time by chance would be taken for the limit every ninth time. and never held.
     pub confirmations: u32,
 }
 

@@ -11,6 +11,9 @@ use super::level::{Fate, Level};
 use super::{Ended, Next, Question, Why};
 use std::collections::BTreeMap;
 
+/// Most repetitions more than asked that chance calls for.
+const NOISE_MAX: u32 = 2;
+
 /// All trials of one number of people.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tries {
@@ -69,6 +72,13 @@ impl Known {
     /// The highest level below the bound at which everything was always kept.
     pub(super) fn best(&self) -> Option<(u32, Tries)> {
         self.below().find(|(_, tries)| tries.is_good())
+    }
+
+    /// How often more than asked both ends of the interval must be seen: mixed levels show that
+    /// chance has a part in it.
+    fn noise(&self) -> u32 {
+        let mixed = self.levels.values().filter(|tries| tries.kept > 0 && !tries.is_good());
+        (mixed.count() as u32).min(NOISE_MAX)
     }
 
     /// The lowest level above `n` at which not everything was always kept.
@@ -133,11 +143,13 @@ fn steady(question: &Question, known: &Known, low: u32) -> Option<(u32, Why)> {
     if let Some(edge) = known.edge_above(best).filter(|&edge| is_apart(best, edge, question)) {
         return Some((between(best, edge), Why::CloseIn));
     }
-    if tries.held < question.holds {
+    let more = known.noise();
+    if tries.held < question.holds + more {
         let why = if tries.held == 0 { Why::Hold } else { Why::Repeat };
         return Some((best, why));
     }
-    let is_unsure = |tries: &Tries| tries.failed + tries.limited < question.confirmations;
+    let wanted = question.confirmations + more;
+    let is_unsure = |tries: &Tries| tries.failed + tries.limited < wanted;
     bound.filter(|(_, tries)| is_unsure(tries)).map(|(bound, _)| (bound, Why::Repeat))
 }
 
