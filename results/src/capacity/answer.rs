@@ -80,6 +80,23 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
+impl Curve {
+    /// The curve of that criterion among others, made if it is the first time.
+    pub(super) fn of<'c>(curves: &'c mut Vec<Curve>, judged: &Judged) -> &'c mut Curve {
+        let at = curves.iter().position(|curve| curve.text == judged.text);
+        let at = at.unwrap_or_else(|| {
+            curves.push(Curve {
+                text: judged.text.clone(),
+                unit: judged.unit.clone(),
+                bound: judged.bound,
+                points: Vec::new(),
+            });
+            curves.len() - 1
+        });
+        &mut curves[at]
+    }
+}
+
 /// A criterion in one trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -198,17 +215,7 @@ fn curves(done: &[Level]) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for level in done {
         for judged in &level.criteria {
-            let at = curves.iter().position(|curve| curve.text == judged.text);
-            let at = at.unwrap_or_else(|| {
-                curves.push(Curve {
-                    text: judged.text.clone(),
-                    unit: judged.unit.clone(),
-                    bound: judged.bound,
-                    points: Vec::new(),
-                });
-                curves.len() - 1
-            });
-            curves[at].points.push(Point {
+            Curve::of(&mut curves, judged).points.push(Point {
                 people: level.people,
                 value: judged.value,
                 outcome: judged.outcome,

@@ -7,6 +7,9 @@
 //! broken, with the lowest level above it at which something was.
 
 mod answer;
+pub mod continuous;
+#[cfg(test)]
+mod continuous_tests;
 
 mod level;
 mod search;

@@ -1,6 +1,7 @@
 //! The last seconds of a run as one record, so that a run that is still going on can be judged by
 //! the same thresholds as one that is over.
 
+use crate::analysis::limits::{LAG_P99_INVALID_MS, LATE_SENDS_INVALID};
 use crate::analysis::thresholds;
 use crate::summary::Judged;
 use model::{Interval, Threshold};
@@ -45,6 +46,19 @@ impl Window {
     /// Forgets everything: what was seen belongs to another population.
     pub fn clear(&mut self) {
         self.seconds.clear();
+    }
+
+    /// Why the generator was not fit to measure in this time; `None` if it was.
+    pub fn generator_limit(&self) -> Option<String> {
+        let total = self.total();
+        let lag_ms = total.lag.quantile(0.99) as f64 / 1e6;
+        if lag_ms > LAG_P99_INVALID_MS {
+            return Some(format!("timers fired {lag_ms:.0} ms late at the 99th percentile"));
+        }
+        let counters = &total.counters;
+        let late = counters.sends_late as f64 / counters.sends_due.max(1) as f64;
+        (late > LATE_SENDS_INVALID)
+            .then(|| format!("{:.0} % of the messages were sent late", late * 100.0))
     }
 
     /// Judges the thresholds on what is in it.
@@ -93,6 +107,11 @@ mod tests {
         assert_eq!(judged, want);
         assert_eq!(window.total().gauges.online, 6, "standings do not add up");
         assert!(window.is_full());
+        assert_eq!(window.generator_limit(), None);
+        let mut slow = second(7, 10);
+        slow.lag.record_n(2_000_000_000, 100);
+        window.push(&slow);
+        assert!(window.generator_limit().is_some_and(|why| why.contains("ms late at the 99th")));
         window.clear();
         assert!(!window.is_full());
         assert_eq!(window.judge(&thresholds)[0].outcome, Outcome::Unmeasured);

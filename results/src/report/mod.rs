@@ -1,10 +1,10 @@
 //! Reports: drawn from a run directory at any time, and never a source of anything.
 
-mod chart;
-mod escape;
-mod format;
+pub(crate) mod chart;
+pub(crate) mod escape;
+pub(crate) mod format;
 mod provenance;
-mod svg;
+pub(crate) mod svg;
 mod table;
 mod text;
 mod thin;
