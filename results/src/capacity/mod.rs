@@ -11,6 +11,7 @@ pub mod continuous;
 #[cfg(test)]
 mod continuous_tests;
 
+mod draw;
 mod level;
 mod search;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod window;
 
 pub use answer::{Capacity, Curve, Ended, Limit, Point};
 
+pub use draw::{html, markdown, settled_html, settled_text, svgs, text};
 pub use level::{Fate, Level};
 pub use search::next;
 pub use window::Window;

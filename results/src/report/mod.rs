@@ -5,7 +5,7 @@ pub(crate) mod escape;
 pub(crate) mod format;
 mod provenance;
 pub(crate) mod svg;
-mod table;
+pub(crate) mod table;
 mod text;
 mod thin;
 mod words;

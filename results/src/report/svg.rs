@@ -110,7 +110,7 @@ fn nice(value: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-fn tick(value: f64, unit: Unit) -> String {
+pub(crate) fn tick(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Count => super::format::count(value as u64),
         Unit::Percent => format!("{value} %"),
