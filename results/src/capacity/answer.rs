@@ -129,7 +129,7 @@ pub(super) fn answer(question: &Question, done: &[Level], ended: Ended) -> Capac
         held: held.map_or(0, |(_, tries)| tries.held),
         kept: best.map(|(n, _)| n).filter(|&n| people.is_none_or(|people| n > people)),
         failed: bound,
-        limit: limit(question, done, &known),
+        limit: limit(done, &known),
         ended,
         mixed: mixed.map(|(&n, _)| n).collect(),
         does_not_recover: does_not_recover(done),
@@ -141,7 +141,7 @@ pub(super) fn answer(question: &Question, done: &[Level], ended: Ended) -> Capac
 }
 
 /// What broke at the bound; if there is none, at the lowest level that is not always kept.
-fn limit(question: &Question, done: &[Level], known: &Known) -> Limit {
+fn limit(done: &[Level], known: &Known) -> Limit {
     let best = known.best().map_or(0, |(n, _)| n);
     let edge = known.bound().map(|(n, _)| n).or_else(|| {
         let failed = done.iter().filter(|level| level.fate() != Fate::Kept);
@@ -170,7 +170,6 @@ fn limit(question: &Question, done: &[Level], known: &Known) -> Limit {
     }
     // The one broken most often comes first, then the one broken furthest.
     counts.sort_by(|a, b| b.1.cmp(&a.1).then(b.2.total_cmp(&a.2)));
-    debug_assert!(question.people.0 <= question.people.1);
     Limit::Criterion(counts.into_iter().map(|(text, ..)| text).collect())
 }
 

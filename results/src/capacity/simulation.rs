@@ -171,7 +171,6 @@ fn the_truth_is_inside_in_spite_of_noise() {
             trials += done.len();
         }
         let mean = trials as f64 / runs as f64;
-        println!("{kind:?}: {inside} of {runs} inside, {mean:.1} trials");
         assert!(inside * 10 >= runs * 9, "{kind:?}: only {inside} of {runs} inside");
         assert!(mean < 32.0, "{kind:?}: {mean} trials");
     }
