@@ -122,7 +122,7 @@ fn most(
     steps: &[(u32, u64)],
 ) -> Option<u32> {
     let most = steps.iter().map(|step| step.0).max().unwrap_or(0);
-    if most == 0 {
+    if most == 0 && fields.get("most").is_none() {
         reader.wrong(at.place, "nobody ever comes to this hold", EXAMPLE);
         return None;
     }
@@ -173,6 +173,7 @@ pub(super) fn check(
 
 #[cfg(test)]
 mod tests {
+    use super::super::{PlanOptions, Scenario};
     use super::*;
 
     const S: u64 = 1_000_000_000;
@@ -191,6 +192,33 @@ mod tests {
             &[(Some(2), S), (None, 2 * S)],
             &["a", "b"],
         );
+    }
+
+    #[test]
+    fn a_hold_becomes_a_phase() {
+        let text = "
+target: yardstick
+rooms: [a]
+crowds: {p: {size: 9, journey: [login, join, {repeat: forever, every: 1s, do: say}]}}
+timeline:
+  - run: p at once
+  - {hold: p for 2s then 40 for 1s then 0 for 1s, most: 60, by: 4/s}
+  - {hold: p at 0 for 1s, most: 30, as: empty, by: once}
+";
+        let options = PlanOptions { scale: 0.5, ..PlanOptions::default() };
+        let scenario = Scenario::parse("s.yaml", text).unwrap();
+        let plan = scenario.plan(&options, &super::super::tests::facts, "yardstick").unwrap();
+        let names: Vec<&str> = plan.phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names, ["p-1", "p-2", "empty"]);
+        let held: Vec<&RunPhase> = plan.runs().skip(1).collect();
+        assert_eq!((held[0].first, held[0].count), (5, 30));
+        assert_eq!((held[1].first, held[1].count), (35, 15));
+        let steps = |run: &RunPhase| run.hold.as_ref().map(|hold| hold.steps.clone());
+        assert_eq!(steps(held[0]), Some(vec![(5, 2 * S), (20, S), (0, S)]), "scaled by a half");
+        assert_eq!(held[0].pacer, Pacer::Constant { rate: 4.0 });
+        assert_eq!(held[1].pacer, Pacer::AtOnce);
+        let crate::Accounts::Pattern { count, .. } = plan.crowds[0].accounts else { panic!() };
+        assert_eq!(count, 5 + 2 * 30 + 2 * 15, "two for each place");
     }
 
     #[test]

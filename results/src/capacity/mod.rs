@@ -57,8 +57,7 @@ pub struct Question {
     pub growth: f64,
     /// How often the answer must be held, in runs that last.
     pub holds: u32,
-    /// How often the level above the answer must have failed: with two, a level that fails every third
-    /// time by chance would be taken for the limit every ninth time. and never held.
+    /// How often the level above the answer must have failed, and never been kept.
     pub confirmations: u32,
 }
 

@@ -155,6 +155,9 @@ pub(super) fn settled(settled: &Settled) -> String {
         (End::Steady, Some(_)) => {
             format!("About {supported}: the mean of the last {minutes}, not a level that held.")
         }
+        (End::Steady, None) if settled.range.0 > settled.settings.people.0 => {
+            "No answer: the number settled while something was broken all the time.".to_owned()
+        }
         (End::Steady, None) => {
             let low = people(settled.settings.people.0);
             format!("Not even {low} hold: something was broken all the time.")
