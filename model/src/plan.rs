@@ -38,6 +38,22 @@ impl Plan {
         self.runs().map(|run| run.count).sum()
     }
 
+    /// Makes every population last so many times as long; `false` if none is held, so that the
+    /// plan takes the time it takes.
+    pub fn lengthen(&mut self, factor: f64) -> bool {
+        let mut is_longer = false;
+        for phase in &mut self.phases {
+            let PhaseKind::Run(RunPhase { hold: Some(hold), .. }) = &mut phase.kind else {
+                continue;
+            };
+            is_longer = true;
+            for (_, ns) in &mut hold.steps {
+                *ns = (*ns as f64 * factor) as u64;
+            }
+        }
+        is_longer
+    }
+
     /// The phases that bring people, in order.
     pub fn runs(&self) -> impl Iterator<Item = &RunPhase> {
         self.phases.iter().filter_map(|phase| match &phase.kind {

@@ -4,7 +4,7 @@ use super::tests::{NEVER, run, setup};
 use super::toy::ToyServer;
 use super::{Outcome, SimNet, simulate_governed};
 use crate::population::Wish;
-use model::{Tick, What};
+use model::{Edge, Tick, What};
 
 fn scenario(journey: &str, hold: &str) -> String {
     format!(
@@ -130,6 +130,36 @@ fn a_governor_moves_the_population_and_ends_the_phase() {
     assert!(online.len() <= 10, "the phase ends when it is enough: {online:?}");
     assert!(seen.contains(&(25, 40)) && seen.contains(&(40, 40)));
     assert_eq!(outcome.total().counters.lost, 0);
+}
+
+/// One population after the other, beside a crowd that comes once: people of the first are still
+/// on their way home when the second come, and neither takes the other's accounts or places.
+#[test]
+fn populations_follow_each_other() {
+    let text = scenario(ENDLESS, "hold: people at 30 for 5s, by: 10/s")
+        + "  - {hold: people at 10 for 5s then 0 for 2s then 5 for 3s, by: once}\n"
+        + "  - {run: people at once, until: in}\n";
+    let text = text.replace("timeline: [{", "timeline:\n  - {").replace("10/s}]", "10/s}");
+    let outcome = run(&text, 2, ToyServer::default(), NEVER);
+    let online = online(&outcome);
+    assert_eq!(online[4], 30, "{online:?}");
+    assert_eq!(online[9], 10, "the first have gone: {online:?}");
+    assert_eq!((online[11], online[14]), (0, 5), "{online:?}");
+    let total = outcome.total().counters;
+    assert_eq!((total.arrivals, total.entered), (30 + 15 + 20, 30 + 15 + 20));
+    // The last crowd's journeys are endless: they end with the run.
+    assert_eq!((total.finished, total.gave_up), (45, 0));
+    assert_eq!((total.lost, total.duplicate, total.unexpected), (0, 0, 0));
+    let ends = |name: &str| {
+        let mut edges = outcome.records.iter().filter_map(|record| match &record.what {
+            What::Phase { name: phase, edge: Edge::End, overdue } if phase == name => {
+                Some((record.at.secs_f64().round() as u64, *overdue))
+            }
+            _ => None,
+        });
+        edges.next()
+    };
+    assert_eq!((ends("people-1"), ends("people-2")), (Some((5, false)), Some((15, false))));
 }
 
 /// A target that answers nobody: people give up, and no more than one a second tries each place.

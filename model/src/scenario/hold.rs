@@ -219,6 +219,9 @@ timeline:
         assert_eq!(held[1].pacer, Pacer::AtOnce);
         let crate::Accounts::Pattern { count, .. } = plan.crowds[0].accounts else { panic!() };
         assert_eq!(count, 5 + 2 * 30 + 2 * 15, "two for each place");
+        let mut longer = plan.clone();
+        assert!(longer.lengthen(3.0));
+        assert_eq!(longer.runs().nth(2).unwrap().hold.as_ref().unwrap().ns(), 3 * S);
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //! from the levels tried so far which one to try next (each is a run of its own), and
 //! [`continuous::Governor`] moves the population of one run.
 //!
+//! A level of `n` people is a run of the scenario with its sizes scaled by `n` / (its people); a
+//! run that is to last is one whose populations last longer ([`model::Plan::lengthen`]).
+//!
 //! The criteria are the scenario's thresholds. A level is **held** if every one was kept, in a run
 //! that lasts; the answer is a level that was held as often as asked and at which nothing was ever
 //! broken, with the lowest level above it at which something was.
