@@ -28,6 +28,8 @@ enum Kind {
     Hole,
     /// The generator is the limit at a third of the capacity.
     WeakGenerator,
+    /// As a cliff; in one trial of ten the machine is too busy to measure.
+    BusyMachine,
 }
 
 struct Target {
@@ -58,7 +60,8 @@ impl Target {
         if matches!(self.kind, Kind::Cliff) {
             share = if load <= 1.0 { 0.1 } else { 9.0 };
         }
-        let limited = self.kind == Kind::WeakGenerator && load > 1.0 / 3.0;
+        let is_busy = self.kind == Kind::BusyMachine && self.rng.below(10) == 0;
+        let limited = is_busy || self.kind == Kind::WeakGenerator && load > 1.0 / 3.0;
         let outcome = if share <= 1.0 { Outcome::Kept } else { Outcome::Broken };
         let latency = Judged {
             text: "delivery p99: < 500ms".into(),
@@ -110,11 +113,14 @@ fn search(kind: Kind, seed: u64, question: &Question) -> (Capacity, Vec<Level>, 
 fn check(what: &str, found: &Capacity, done: &[Level], question: &Question) {
     for n in [found.people, found.kept].into_iter().flatten() {
         let there = || done.iter().filter(|level| level.people == n);
-        assert!(there().all(|level| level.fate() == Fate::Kept), "{what}: {n} failed: {found:?}");
+        assert!(there().all(|level| level.fate() != Fate::Failed), "{what}: {n} failed: {found:?}");
+        assert!(there().any(|level| level.fate() == Fate::Kept), "{what}: {n} was never kept");
         assert!(found.failed.is_none_or(|failed| n < failed), "{what}: {found:?}");
     }
     if let Some(n) = found.people {
-        let held = done.iter().filter(|level| level.people == n && level.is_hold).count();
+        let held =
+            |level: &&Level| level.people == n && level.is_hold && level.fate() == Fate::Kept;
+        let held = done.iter().filter(held).count();
         assert!(held >= question.holds as usize, "{what}: {n} was held {held} times");
     }
     if let Some(n) = found.failed {
@@ -160,6 +166,7 @@ fn the_truth_is_inside_in_spite_of_noise() {
         Kind::NoisySlope(0.02),
         Kind::NoisySlope(0.05),
         Kind::Accidents,
+        Kind::BusyMachine,
     ];
     for kind in kinds {
         let question = Question::about(10, 20_000);
@@ -250,6 +257,7 @@ fn it_always_ends() {
         Kind::Tires,
         Kind::Hole,
         Kind::WeakGenerator,
+        Kind::BusyMachine,
         Kind::AlwaysFails,
         Kind::NeverFails,
     ];
