@@ -24,6 +24,24 @@ impl AccountBook {
         entries.collect::<Result<_, _>>().map(AccountBook)
     }
 
+    /// As [`AccountBook::account`], for the one who comes to a place of a population of at most
+    /// `most` after `turn` others: accounts differ from turn to turn as far as there are enough,
+    /// and no two places share one if there are `most`.
+    pub fn account_in_turn(
+        &self,
+        crowd: usize,
+        index: u32,
+        turn: u32,
+        most: u32,
+    ) -> (String, String) {
+        let count = match &self.0[crowd] {
+            Entry::Pattern { count, .. } => *count,
+            Entry::List(list) => list.len() as u32,
+        };
+        let sets = (count / most.max(1)).max(1);
+        self.account(crowd, index.wrapping_add(turn % sets * most))
+    }
+
     /// Name and password of the `index`-th person of a crowd.
     pub fn account(&self, crowd: usize, index: u32) -> (String, String) {
         match &self.0[crowd] {
@@ -106,6 +124,20 @@ mod tests {
         let book = AccountBook(vec![entry(&accounts, Path::new(".")).unwrap()]);
         assert_eq!(book.account(0, 0), ("user5".into(), "pw5".into()));
         assert_eq!(book.account(0, 4), ("user6".into(), "pw6".into()));
+    }
+
+    #[test]
+    fn who_comes_later_has_another_account_if_there_is_one() {
+        let accounts = |count| {
+            let password = Secret::Pattern(String::new());
+            let accounts = Accounts::Pattern { name: "u{n}".into(), password, first: 0, count };
+            let book = AccountBook(vec![entry(&accounts, Path::new(".")).unwrap()]);
+            [0, 1, 2, 3].map(|turn| book.account_in_turn(0, 1, turn, 4).0)
+        };
+        assert_eq!(accounts(8), ["u1", "u5", "u1", "u5"]);
+        assert_eq!(accounts(13), ["u1", "u5", "u9", "u1"]);
+        assert_eq!(accounts(4), ["u1"; 4]);
+        assert_eq!(accounts(3), ["u1"; 4]);
     }
 
     #[test]

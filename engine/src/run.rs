@@ -5,6 +5,7 @@ use crate::board::Board;
 use crate::clock::Clock;
 use crate::crew::{Crew, Job, Protocols};
 use crate::limits;
+use crate::population::{Holding, Wish};
 use crate::probe::{Probe, Watched};
 use crate::profile::{Profile, Profiles};
 use crate::scrape::{MetricSource, Reading, Scraper};
@@ -40,6 +41,11 @@ pub trait Sink {
     fn profile(&mut self, profile: &Profile);
     /// Called every turn or so: how things stand.
     fn progress(&mut self, progress: &Progress<'_>);
+    /// Called every turn while a population is held, behind the intervals and readings of that
+    /// turn: whoever governs the population says here what becomes of it.
+    fn govern(&mut self, _now: Tick, _holding: &Holding<'_>) -> Wish {
+        Wish::AsPlanned
+    }
 }
 
 /// How things stand.
@@ -163,7 +169,7 @@ impl Run {
         profiles: &mut Profiles,
         sink: &mut dyn Sink,
     ) -> Ending {
-        let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()));
+        let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()), self.shards);
         let mut collector = Collector::new(self.shards.into());
         let ending = loop {
             match dispatches.recv_timeout(TURN) {
@@ -176,6 +182,9 @@ impl Run {
             }
             let now = self.clock.now();
             probes.pass_on(now, sink);
+            if let Some(wish) = conductor.holding().map(|holding| sink.govern(now, &holding)) {
+                conductor.govern(wish);
+            }
             carry_out(conductor.steps(now), staff, sink);
             for words in profiles.turn(now, conductor.current()) {
                 sink.record(&remark(now, words));

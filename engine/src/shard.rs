@@ -3,6 +3,7 @@
 
 mod desk;
 mod person;
+mod places;
 mod stay;
 mod window;
 
@@ -14,7 +15,8 @@ use model::{
     Fault, FaultClass, Interval, PersonId, PhaseKind, Plan, Protocol, Record, Shared, SourceId,
     Tally, Tick,
 };
-use person::Person;
+use person::{Birth, Person};
+use places::Places;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
@@ -60,6 +62,17 @@ pub enum Order {
         /// When.
         at: Tick,
     },
+    /// So many people of a phase that holds a population are to be there, in all shards together.
+    Populate {
+        /// The phase.
+        phase: u32,
+        /// How many people.
+        people: u32,
+        /// Numbers the orders of the phase, so that it can be told which one a shard knows.
+        order: u32,
+        /// When; who comes is due then.
+        at: Tick,
+    },
     /// Everybody who waits at this gate may pass.
     Open {
         /// The phase.
@@ -96,6 +109,9 @@ pub struct Status {
     pub gates: BTreeMap<(u32, u32), u64>,
     /// What happened since the last status.
     pub records: Vec<Record>,
+    /// Of phases that hold a population: the last order carried out, and how many of this
+    /// shard's people are there or on the way home.
+    pub populations: BTreeMap<u32, (u32, u64)>,
 }
 
 /// Somebody who is yet to arrive.
@@ -105,6 +121,8 @@ struct Arrival {
     phase: u32,
     person: PersonId,
     index: u32,
+    /// How many held the place before; zero where people are not replaced.
+    turn: u32,
 }
 
 /// One thread's people, sockets and timers.
@@ -112,6 +130,8 @@ pub struct Shard<N> {
     desk: Desk<N>,
     people: Slab<Person>,
     arrivals: VecDeque<Arrival>,
+    /// Populations, by phase.
+    populations: BTreeMap<u32, Places>,
     happenings: Vec<Happening>,
     /// Sockets that had more to read than their turn allowed.
     unread: Vec<Slot>,
@@ -127,6 +147,7 @@ impl<N: Net> Shard<N> {
             desk: Desk::new(setup, net),
             people: Slab::new(),
             arrivals: VecDeque::new(),
+            populations: BTreeMap::new(),
             happenings: Vec::new(),
             unread: Vec::new(),
             buffer: vec![0; READ_BYTES],
@@ -146,9 +167,14 @@ impl<N: Net> Shard<N> {
         }
         if now >= self.next_status {
             self.next_status = Tick(now.0 + STATUS_EVERY_NS);
-            if let Some(status) = self.desk.status() {
-                emit(Dispatch::Status(Box::new(status)));
-            }
+            self.report(emit);
+        }
+    }
+
+    fn report(&mut self, emit: &mut dyn FnMut(Dispatch)) {
+        if let Some(mut status) = self.desk.status() {
+            places::report(&self.populations, &mut status);
+            emit(Dispatch::Status(Box::new(status)));
         }
     }
 
@@ -186,6 +212,7 @@ impl<N: Net> Shard<N> {
     pub fn obey(&mut self, order: &Order) {
         match *order {
             Order::Begin { phase, at } => self.begin(phase, at),
+            Order::Populate { phase, people, order, at } => self.populate(phase, people, order, at),
             Order::Open { phase, gate } => self.open_gate(phase, gate),
             Order::Stop => self.is_stopped = true,
         }
@@ -210,9 +237,7 @@ impl<N: Net> Shard<N> {
         let now = self.desk.net.now();
         self.close_seconds(now, emit);
         emit(Dispatch::Interval(Box::new(self.desk.take_interval())));
-        if let Some(status) = self.desk.status() {
-            emit(Dispatch::Status(Box::new(status)));
-        }
+        self.report(emit);
         emit(Dispatch::Ended { source: self.desk.setup.source });
     }
 
@@ -223,14 +248,11 @@ impl<N: Net> Shard<N> {
         else {
             return;
         };
-        // A crowd that runs several times does not begin its accounts anew.
-        let before: u32 = plan.phases[..phase as usize]
-            .iter()
-            .filter_map(|phase| match &phase.kind {
-                PhaseKind::Run(other) if other.crowd == run.crowd => Some(other.count),
-                _ => None,
-            })
-            .sum();
+        if run.hold.is_some() {
+            self.populations.insert(phase, Places::default());
+            return self.desk.begin(phase, 0);
+        }
+        let before = accounts_before(&plan, phase);
         let (source, sources) = (self.desk.setup.source, self.desk.setup.sources);
         let is_mine = |index: u32| index % u32::from(sources) == u32::from(source);
         let times = run.pacer.times(run.count, plan.seed ^ u64::from(run.first));
@@ -242,6 +264,7 @@ impl<N: Net> Shard<N> {
                 phase,
                 person: run.first + index,
                 index: before + index,
+                turn: 0,
             })
             .collect();
         self.desk.begin(phase, mine.len() as u64);
@@ -249,14 +272,46 @@ impl<N: Net> Shard<N> {
         self.arrivals.make_contiguous().sort_by_key(|arrival| arrival.due);
     }
 
+    /// Brings a population to that size, as far as its places are this shard's.
+    fn populate(&mut self, phase: u32, people: u32, order: u32, at: Tick) {
+        let shards = (self.desk.setup.source, self.desk.setup.sources);
+        let Some(places) = self.populations.get_mut(&phase) else { return };
+        let moves = places.populate(people, order, shards);
+        self.desk.tally(phase);
+        for (place, turn) in moves.come {
+            self.invite(phase, place, turn, at);
+        }
+        for slot in moves.go {
+            self.with_person(slot, |person, desk| person.sent_home(desk));
+        }
+    }
+
+    /// Queues somebody for a place of a population.
+    fn invite(&mut self, phase: u32, place: u32, turn: u32, due: Tick) {
+        let before = accounts_before(&self.desk.setup.plan, phase);
+        let person = self.desk.run_phase(phase).first + place;
+        let arrival = Arrival { due, phase, person, index: before + place, turn };
+        let at = self.arrivals.partition_point(|other| other.due <= due);
+        self.arrivals.insert(at, arrival);
+    }
+
     fn arrive(&mut self, now: Tick) {
         while let Some(arrival) = self.arrivals.front().copied().filter(|a| a.due <= now) {
             self.arrivals.pop_front();
             let entry = self.people.vacant_entry();
             let slot = entry.key() as Slot;
-            self.desk.arrival(arrival.phase, arrival.due, now);
             let (phase, id) = (arrival.phase, arrival.person);
-            entry.insert(Person::new(&mut self.desk, slot, phase, id, arrival.index, arrival.due));
+            if let Some(places) = self.populations.get_mut(&phase) {
+                let place = id - self.desk.run_phase(phase).first;
+                if !places.arrive(place, self.desk.setup.sources, slot) {
+                    continue;
+                }
+                self.desk.tally(phase).asked += 1;
+            }
+            self.desk.arrival(phase, arrival.due, now);
+            let Arrival { due, index, turn, .. } = arrival;
+            let birth = Birth { id, phase, index, turn, due };
+            entry.insert(Person::new(&mut self.desk, slot, birth));
             self.with_person(slot, |person, desk| person.advance(desk));
         }
     }
@@ -322,7 +377,20 @@ impl<N: Net> Shard<N> {
 
     fn bury(&mut self, slot: Slot) {
         if self.people.get(slot as usize).is_some_and(Person::is_gone) {
-            self.people.remove(slot as usize);
+            let person = self.people.remove(slot as usize);
+            self.replace(&person);
+        }
+    }
+
+    /// Somebody new comes to the place of a population that has become free.
+    fn replace(&mut self, gone: &Person) {
+        let (phase, id) = gone.origin();
+        let Some(places) = self.populations.get_mut(&phase) else { return };
+        let place = id - self.desk.run_phase(phase).first;
+        if let Some(turn) = places.go(place, self.desk.setup.sources) {
+            let pause_ns = if gone.has_finished() { 0 } else { places::PAUSE_NS };
+            let due = Tick(self.desk.net.now().0 + pause_ns);
+            self.invite(phase, place, turn, due);
         }
     }
 
@@ -340,6 +408,18 @@ impl<N: Net> Shard<N> {
         let status = if self.desk.has_news() { self.next_status } else { Tick::NEVER };
         self.desk.wheel.next().min(arrival).min(second).min(status)
     }
+}
+
+/// The accounts of a crowd that its earlier phases use: a crowd that runs several times does not
+/// begin anew.
+fn accounts_before(plan: &Plan, phase: u32) -> u32 {
+    let crowd = |kind: &PhaseKind| match kind {
+        PhaseKind::Run(run) => Some((run.crowd, run.accounts())),
+        _ => None,
+    };
+    let Some((mine, _)) = crowd(&plan.phases[phase as usize].kind) else { return 0 };
+    let earlier = plan.phases[..phase as usize].iter().filter_map(|phase| crowd(&phase.kind));
+    earlier.filter(|(crowd, _)| *crowd == mine).fold(0, |sum, (_, n)| sum.saturating_add(n))
 }
 
 /// The fault of a connection that its target closed.

@@ -1,10 +1,12 @@
 //! Simulation: a shard on a made-up network with a made-up clock, so that what is measured can be
 //! compared with what is known, and the same seed gives the same intervals byte for byte.
 
+mod held;
 mod tests;
 pub(crate) mod toy;
 
 use crate::net::{Happening, Net, Read, Slot};
+use crate::population::{Holding, Wish};
 use crate::shard::{Dispatch, Setup, Shard};
 use crate::timeline::{Conductor, Step};
 use model::{Fault, Interval, Record, Rng, Tick};
@@ -177,13 +179,25 @@ impl Outcome {
 
 /// Carries out the plan of `setup` with one shard.
 pub(crate) fn simulate(setup: Setup, net: SimNet) -> Outcome {
-    let mut conductor = Conductor::new(Arc::clone(&setup.plan));
+    simulate_governed(setup, net, &mut |_, _| Wish::AsPlanned)
+}
+
+/// As [`simulate`], with somebody who governs populations.
+pub(crate) fn simulate_governed(
+    setup: Setup,
+    net: SimNet,
+    govern: &mut dyn FnMut(Tick, &Holding<'_>) -> Wish,
+) -> Outcome {
+    let mut conductor = Conductor::new(Arc::clone(&setup.plan), setup.sources);
     let mut shard = Shard::new(setup, net);
     let mut outcome = Outcome { intervals: Vec::new(), records: Vec::new() };
     let mut dispatches = Vec::new();
     while shard.now() < END {
         shard.tend(&mut |dispatch| dispatches.push(dispatch));
         outcome.take(&mut dispatches, &mut conductor);
+        if let Some(wish) = conductor.holding().map(|holding| govern(shard.now(), &holding)) {
+            conductor.govern(wish);
+        }
         for step in conductor.steps(shard.now()) {
             match step {
                 Step::Order(order) => shard.obey(&order),

@@ -1,8 +1,9 @@
 //! The conductor: walks through the plan's phases by what the shards report. Pure: it is told the
 //! time and what happened, and answers with orders and records.
 
+use crate::population::{Holding, Population, Wish};
 use crate::shard::{Order, Status};
-use model::{Edge, Phase, PhaseKind, Plan, Record, RunPhase, Tally, Tick, Until, What};
+use model::{Edge, Phase, PhaseKind, Plan, Record, RunPhase, SourceId, Tally, Tick, Until, What};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,6 +29,9 @@ pub struct Conductor {
     gates: BTreeMap<u16, BTreeMap<(u32, u32), u64>>,
     opened: Vec<(u32, u32)>,
     begun: Vec<Option<Tick>>,
+    /// Of the phases that hold one and have begun.
+    populations: BTreeMap<usize, Population>,
+    sources: u64,
     current: usize,
     is_finished: bool,
     recorded: Vec<Recorded>,
@@ -43,8 +47,8 @@ struct Recorded {
 }
 
 impl Conductor {
-    /// A conductor at the start of the plan.
-    pub fn new(plan: Arc<Plan>) -> Conductor {
+    /// A conductor of so many shards at the start of the plan.
+    pub fn new(plan: Arc<Plan>, sources: SourceId) -> Conductor {
         let phases = plan.phases.len();
         Conductor {
             plan,
@@ -52,6 +56,8 @@ impl Conductor {
             gates: BTreeMap::new(),
             opened: Vec::new(),
             begun: vec![None; phases],
+            populations: BTreeMap::new(),
+            sources: sources.into(),
             current: 0,
             is_finished: false,
             recorded: vec![Recorded::default(); phases],
@@ -63,6 +69,11 @@ impl Conductor {
     pub fn hear(&mut self, status: Status) {
         for (phase, tally) in status.tallies {
             self.tallies[phase as usize].insert(status.source, tally);
+        }
+        for (phase, standing) in status.populations {
+            if let Some(population) = self.populations.get_mut(&(phase as usize)) {
+                population.hear(status.source, standing);
+            }
         }
         self.gates.insert(status.source, status.gates);
         self.steps.extend(status.records.into_iter().map(Step::Record));
@@ -91,6 +102,27 @@ impl Conductor {
         self.is_finished
     }
 
+    /// The population that is held just now, if any.
+    pub fn holding(&self) -> Option<Holding<'_>> {
+        let population = self.populations.get(&self.current)?;
+        let phase = self.phase()?;
+        let PhaseKind::Run(run) = &phase.kind else { return None };
+        Some(Holding {
+            phase: &phase.name,
+            begun: population.begun,
+            asked: population.asked(),
+            present: population.present(),
+            most: run.count,
+        })
+    }
+
+    /// Takes in what whoever governs the population that is held wants of it.
+    pub fn govern(&mut self, wish: Wish) {
+        if let Some(population) = self.populations.get_mut(&self.current) {
+            population.wish = wish;
+        }
+    }
+
     /// What is to be done now.
     pub fn steps(&mut self, now: Tick) -> Vec<Step> {
         while self.current < self.plan.phases.len() {
@@ -99,8 +131,12 @@ impl Conductor {
             }
             let Some(is_overdue) = self.has_ended(now) else { break };
             self.record(now, self.edge(self.current, Edge::End, is_overdue));
+            if let Some(population) = self.populations.get_mut(&self.current) {
+                population.is_over = true;
+            }
             self.current += 1;
         }
+        self.move_populations(now);
         self.open_gates();
         for phase in 0..self.plan.phases.len() {
             self.record_progress(phase, now);
@@ -138,9 +174,30 @@ impl Conductor {
                 self.record(now, What::Mark { name });
             }
             PhaseKind::Rest { .. } => self.record(at, self.edge(index, Edge::Begin, false)),
-            PhaseKind::Run(_) => {
+            PhaseKind::Run(run) => {
+                if run.hold.is_some() {
+                    self.populations.insert(index, Population::new(at));
+                }
                 self.record(at, self.edge(index, Edge::Begin, false));
                 self.steps.push(Step::Order(Order::Begin { phase: index as u32, at }));
+            }
+        }
+    }
+
+    /// Brings every population nearer to what it should be.
+    fn move_populations(&mut self, now: Tick) {
+        for (&index, population) in &mut self.populations {
+            let PhaseKind::Run(run) = &self.plan.phases[index].kind else { continue };
+            let after_ns = now.ns_since(population.begun);
+            let planned = || run.hold.as_ref().and_then(|hold| hold.population(after_ns));
+            let wanted = match population.wish {
+                _ if population.is_over => 0,
+                Wish::People(people) => people.min(run.count),
+                Wish::AsPlanned | Wish::Enough => planned().unwrap_or(0),
+            };
+            if let Some((people, order)) = population.advance(wanted, &run.pacer, now) {
+                let phase = index as u32;
+                self.steps.push(Step::Order(Order::Populate { phase, people, order, at: now }));
             }
         }
     }
@@ -159,6 +216,11 @@ impl Conductor {
         match &self.plan.phases[self.current].kind {
             PhaseKind::Mark => Some(false),
             PhaseKind::Rest { ns } => (now.0 >= begun.0.saturating_add(*ns)).then_some(false),
+            PhaseKind::Run(RunPhase { hold: Some(hold), .. }) => {
+                let wish = self.populations.get(&self.current).map(|population| population.wish);
+                let is_over = now.0 >= begun.0.saturating_add(hold.ns());
+                (is_over || wish == Some(Wish::Enough)).then_some(false)
+            }
             PhaseKind::Run(run) if is_reached(run, &self.tally(self.current)) => Some(false),
             PhaseKind::Run(run) => {
                 let times = run.pacer.times(run.count, self.plan.seed ^ u64::from(run.first));
@@ -178,6 +240,10 @@ impl Conductor {
 
     fn is_everybody_done(&self) -> bool {
         self.runs().all(|(index, run)| {
+            if run.hold.is_some() {
+                let population = self.populations.get(&index);
+                return population.is_some_and(|population| population.is_gone(self.sources));
+            }
             let tally = self.tally(index);
             let program = &self.plan.crowds[run.crowd as usize].program;
             program.is_endless() || tally.finished + tally.gave_up >= u64::from(run.count)
@@ -219,7 +285,8 @@ impl Conductor {
                 self.recorded[phase].stages[index].0 = true;
                 self.record_stage(phase, &stage.name, Edge::Begin, at);
             }
-            let is_over = stage.left >= tally.asked && tally.asked > 0;
+            let is_held = self.populations.get(&phase).is_some_and(|held| !held.is_over);
+            let is_over = stage.left >= tally.asked && tally.asked > 0 && !is_held;
             if let Some(at) = stage.last_out.filter(|_| is_over && !has_ended) {
                 self.recorded[phase].stages[index].1 = true;
                 self.record_stage(phase, &stage.name, Edge::End, at);

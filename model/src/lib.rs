@@ -27,7 +27,7 @@ pub use measure::{FaultClass, Measure};
 pub use metric::{Fold, MetricKind, MetricSample, Selector, Series};
 pub use pacer::Pacer;
 pub use plan::{
-    Accounts, Crowd, Limits, MetricsAt, Phase, PhaseKind, Plan, Probes, PromQl, Prometheus,
+    Accounts, Crowd, Hold, Limits, MetricsAt, Phase, PhaseKind, Plan, Probes, PromQl, Prometheus,
     RunPhase, Secret, TargetRef, Until,
 };
 pub use probe::{HostSample, ProbeSample, ProcessSample};

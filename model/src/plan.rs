@@ -58,6 +58,22 @@ impl Plan {
         Ok(())
     }
 
+    /// Makes every population last so many times as long; `false` if none is held, so that the
+    /// plan takes the time it takes.
+    pub fn lengthen(&mut self, factor: f64) -> bool {
+        let mut is_longer = false;
+        for phase in &mut self.phases {
+            let PhaseKind::Run(RunPhase { hold: Some(hold), .. }) = &mut phase.kind else {
+                continue;
+            };
+            is_longer = true;
+            for (_, ns) in &mut hold.steps {
+                *ns = (*ns as f64 * factor) as u64;
+            }
+        }
+        is_longer
+    }
+
     /// The phases that bring people, in order.
     pub fn runs(&self) -> impl Iterator<Item = &RunPhase> {
         self.phases.iter().filter_map(|phase| match &phase.kind {
@@ -176,6 +192,45 @@ pub struct RunPhase {
     pub deadline_ns: u64,
     /// Marks to set when the first person enters a stage: stage name to mark name.
     pub marks: BTreeMap<String, String>,
+    /// A population that is held instead of so many arrivals: `count` is then the most people at
+    /// a time, and `pacer` says how fast people come and go.
+    #[serde(default)]
+    pub hold: Option<Hold>,
+}
+
+impl RunPhase {
+    /// How many accounts its people need so that nobody logs in as somebody who is just leaving.
+    pub fn accounts(&self) -> u32 {
+        match self.hold {
+            Some(_) => self.count.saturating_mul(2),
+            None => self.count,
+        }
+    }
+}
+
+/// A closed population: so many people are there, and who goes is replaced by somebody new.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Hold {
+    /// How many people, and for how long (nanoseconds), one after the other.
+    pub steps: Vec<(u32, u64)>,
+}
+
+impl Hold {
+    /// How long all steps take, nanoseconds.
+    pub fn ns(&self) -> u64 {
+        self.steps.iter().fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+    }
+
+    /// How many people should be there so long (nanoseconds) after the beginning; `None` when it
+    /// is over.
+    pub fn population(&self, after_ns: u64) -> Option<u32> {
+        let mut end = 0u64;
+        self.steps.iter().find_map(|&(people, ns)| {
+            end = end.saturating_add(ns);
+            (after_ns < end).then_some(people)
+        })
+    }
 }
 
 /// What ends a run phase. Counts end phases, with a deadline; never a hopeful sleep.

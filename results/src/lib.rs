@@ -2,6 +2,7 @@
 
 pub mod ablate;
 pub mod analysis;
+pub mod capacity;
 pub mod compare;
 mod error;
 pub mod experiment;

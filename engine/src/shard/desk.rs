@@ -211,6 +211,7 @@ impl<N: Net> Desk<N> {
             tallies: changed.collect(),
             gates: self.gates.clone(),
             records: std::mem::take(&mut self.records),
+            populations: BTreeMap::new(),
         })
     }
 

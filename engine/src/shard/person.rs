@@ -45,6 +45,7 @@ pub(super) struct Person {
     id: PersonId,
     phase: u32,
     index: u32,
+    turn: u32,
     mind: Mind,
     session: Box<dyn Session>,
     link: Link,
@@ -62,6 +63,8 @@ pub(super) struct Person {
     is_online: bool,
     is_entered: bool,
     is_finishing: bool,
+    is_homebound: bool,
+    has_finished: bool,
     is_runnable: bool,
     is_used: bool,
     /// Timers may have to be set anew.
@@ -71,24 +74,33 @@ pub(super) struct Person {
     audit: Option<Box<HashMap<(RoomId, PersonId), u32>>>,
 }
 
+/// What a person is made of.
+pub(super) struct Birth {
+    pub(super) id: PersonId,
+    pub(super) phase: u32,
+    /// Place in the crowd.
+    pub(super) index: u32,
+    /// How many held the place before.
+    pub(super) turn: u32,
+    /// When the journey begins.
+    pub(super) due: Tick,
+}
+
 impl Person {
-    pub(super) fn new<N: Net>(
-        desk: &mut Desk<N>,
-        slot: Slot,
-        phase: u32,
-        id: PersonId,
-        index: u32,
-        due: Tick,
-    ) -> Person {
+    pub(super) fn new<N: Net>(desk: &mut Desk<N>, slot: Slot, birth: Birth) -> Person {
+        let Birth { id, phase, index, turn, due } = birth;
         let is_audited = desk.audits(id);
         let setup = &desk.setup;
         let rooms = setup.plan.rooms.len() as u32;
+        // Whoever comes to a place later walks the journey with dice of its own.
+        let seed = setup.plan.seed ^ u64::from(turn) << 32;
         Person {
             slot,
             id,
             phase,
             index,
-            mind: Mind::new(Rng::new(setup.plan.seed, id.into()), index, rooms, due),
+            turn,
+            mind: Mind::new(Rng::new(seed, id.into()), index, rooms, due),
             session: setup.protocol.session(id, desk.features(phase), &setup.shared),
             link: Link::Down,
             link_deadline: (Tick::NEVER, FaultClass::ConnectTimeout),
@@ -104,6 +116,8 @@ impl Person {
             is_online: false,
             is_entered: false,
             is_finishing: false,
+            is_homebound: false,
+            has_finished: false,
             is_runnable: false,
             is_used: false,
             is_unsettled: false,
@@ -113,6 +127,16 @@ impl Person {
 
     pub(super) fn is_gone(&self) -> bool {
         self.link == Link::Gone
+    }
+
+    /// The phase that brought the person, and who it is.
+    pub(super) fn origin(&self) -> (u32, PersonId) {
+        (self.phase, self.id)
+    }
+
+    /// Whether the journey was ended by its end, or by a good-bye, and not by a fault.
+    pub(super) fn has_finished(&self) -> bool {
+        self.has_finished
     }
 
     pub(super) fn is_armed_for(&self, due: Tick) -> bool {
@@ -132,6 +156,7 @@ impl Person {
     /// After anything that happened: walks on if there is reason to, ends the journey if it is
     /// over and everything said has been acknowledged, and sets the timer.
     fn settle_down<N: Net>(&mut self, desk: &mut Desk<N>) {
+        self.is_runnable |= self.is_homebound && self.pending.is_empty();
         while std::mem::take(&mut self.is_runnable) && self.link != Link::Gone {
             self.walk(desk);
         }
@@ -144,6 +169,9 @@ impl Person {
 
     /// Takes steps until one has to be waited for.
     fn walk<N: Net>(&mut self, desk: &mut Desk<N>) {
+        if self.is_homebound {
+            return self.walk_home(desk);
+        }
         let plan = desk.setup.plan.clone();
         let crowd = desk.run_phase(self.phase).crowd as usize;
         let program = &plan.crowds[crowd].program;
@@ -171,6 +199,24 @@ impl Person {
                 Next::Finished => self.is_finishing = true,
             }
         }
+    }
+
+    /// The person is not needed any more, wherever the journey is: once everything asked for is
+    /// answered, it leaves its rooms and hangs up.
+    pub(super) fn sent_home<N: Net>(&mut self, desk: &mut Desk<N>) {
+        self.is_homebound = true;
+        self.advance(desk);
+    }
+
+    fn walk_home<N: Net>(&mut self, desk: &mut Desk<N>) {
+        self.sleep = Tick::NEVER;
+        let can_leave = desk.setup.protocol.facts().verbs.contains(&Measure::Leave);
+        while self.pending.is_empty() && self.link == Link::Up && can_leave {
+            let Some(room) = self.stays.first().map(Stay::room) else { break };
+            let now = desk.net.now();
+            self.ask(desk, Measure::Leave, Some(room), None, 0, now);
+        }
+        self.is_finishing |= self.pending.is_empty();
     }
 
     /// The gate is open.
@@ -204,6 +250,7 @@ impl Person {
     /// The journey is over, by its end or by a fault.
     fn go<N: Net>(&mut self, desk: &mut Desk<N>, is_finished: bool) {
         self.leave_stage(desk);
+        self.has_finished = is_finished;
         desk.audited -= u32::from(self.audit.take().is_some());
         if let Some(gate) = self.gate.take() {
             desk.quit_gate(self.phase, gate);

@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-const NEVER: Range<Tick> = Tick::NEVER..Tick::NEVER;
+pub(super) const NEVER: Range<Tick> = Tick::NEVER..Tick::NEVER;
 const SECOND: u64 = 1_000_000_000;
 
-fn setup(scenario: &str, seed: u64) -> Setup {
+pub(super) fn setup(scenario: &str, seed: u64) -> Setup {
     let facts = |_: &str| -> Option<&'static Facts> { Some(Toy.facts()) };
     let options = PlanOptions { seed: Some(seed), ..PlanOptions::default() };
     let scenario = Scenario::parse("test", scenario).unwrap();
@@ -37,7 +37,7 @@ fn setup(scenario: &str, seed: u64) -> Setup {
     }
 }
 
-fn run(scenario: &str, seed: u64, server: ToyServer, stall: Range<Tick>) -> Outcome {
+pub(super) fn run(scenario: &str, seed: u64, server: ToyServer, stall: Range<Tick>) -> Outcome {
     simulate(setup(scenario, seed), SimNet::new(seed, server, stall))
 }
 

@@ -16,6 +16,8 @@ const CROWDS_MAX: usize = 1_000;
 pub(super) struct Draft<'n> {
     pub(super) name: &'n str,
     pub(super) size: u32,
+    /// Factor for numbers of people.
+    pub(super) scale: f64,
     /// `None` if it has a mistake; its features are then unknown.
     pub(super) features: Option<Vec<String>>,
     at: Place,
@@ -59,7 +61,8 @@ pub(super) fn drafts<'n>(
             (Some(fields), Some(facts)) => features(reader, fields, facts),
             _ => None,
         };
-        drafts.push(Draft { name, size: size.unwrap_or(1), features, at: key.place, fields });
+        let size = size.unwrap_or(1);
+        drafts.push(Draft { name, size, scale, features, at: key.place, fields });
     }
     Some(drafts)
 }

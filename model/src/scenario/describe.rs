@@ -151,6 +151,19 @@ fn run_words(plan: &Plan, run: &RunPhase) -> String {
         [] => String::new(),
         list => format!(" without {}", list.join(", ")),
     };
+    if let Some(hold) = &run.hold {
+        let step = |(people, ns): &(u32, u64)| {
+            format!("{} for {}", words::count((*people).into()), words::time(*ns))
+        };
+        let steps: Vec<String> = hold.steps.iter().map(step).collect();
+        let speed = words::pacer(&run.pacer);
+        return format!(
+            "hold {} {}{without}, at most {}; they come and go {speed}",
+            crowd.name,
+            steps.join(", then "),
+            words::count(run.count.into()),
+        );
+    }
     let until = match run.until {
         Until::Arrived => "everybody has set out",
         Until::In => "everybody is in",

@@ -2,10 +2,12 @@
 
 use super::plan::DEADLINE_NS;
 use crate::{
-    Crowd, DeedVerb, Measure, Mind, Next, Op, PhaseKind, Plan, RoomId, RunPhase, Tick, Until,
+    Crowd, DeedVerb, Hold, Measure, Mind, Next, Op, Pacer, PhaseKind, Plan, RoomId, RunPhase, Tick,
+    Until,
 };
 use crate::{Rng, stamp};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// People of a phase who are walked; more are represented by these.
 const WALKERS_MAX: u32 = 20_000;
@@ -108,6 +110,8 @@ struct Walker {
     now: Tick,
     rooms: Vec<RoomId>,
     waits: Option<u32>,
+    /// When the person goes, wherever the journey is then.
+    until: Tick,
     is_done: bool,
 }
 
@@ -125,13 +129,16 @@ pub(super) fn estimate(plan: &Plan) -> Estimate {
         let start = clock;
         match &phase.kind {
             PhaseKind::Run(run) => {
-                let (last_in, done, firsts) = walk.run(run, start);
+                let (last_in, done, firsts) = match &run.hold {
+                    None => walk.run(run, start),
+                    Some(hold) => walk.hold(run, hold, start),
+                };
                 stages = firsts.iter().map(|first| first.map(Tick::secs_f64)).collect();
                 estimate.is_rough |= run.count > WALKERS_MAX || walk.is_broken_off;
                 clock = if run.until == Until::Done { done.unwrap_or(last_in) } else { last_in };
                 ends = ends.zip(done).map(|(a, b)| a.max(b));
             }
-            PhaseKind::Rest { ns } => clock = clock + std::time::Duration::from_nanos(*ns),
+            PhaseKind::Rest { ns } => clock = clock + Duration::from_nanos(*ns),
             PhaseKind::Mark => {}
         }
         estimate.phases.push((start.secs_f64(), stages));
@@ -160,7 +167,7 @@ impl Walk<'_> {
         let mut next = 0u64;
         let mut walkers = Vec::new();
         for (k, at) in run.pacer.times(run.count, self.plan.seed).enumerate() {
-            let at = start + std::time::Duration::from_nanos(at.0);
+            let at = start + Duration::from_nanos(at.0);
             last_in = last_in.max(at);
             if k as u64 * u64::from(count) < next * stride {
                 continue;
@@ -170,7 +177,14 @@ impl Walk<'_> {
             let person = run.first.min(stamp::PEOPLE_MAX) + index;
             let mind = Mind::new(Rng::new(self.plan.seed, person.into()), index, rooms, at);
             self.happenings.push((at, Happening::Come, weight));
-            walkers.push(Walker { mind, now: at, rooms: Vec::new(), waits: None, is_done: false });
+            walkers.push(Walker {
+                mind,
+                now: at,
+                rooms: Vec::new(),
+                waits: None,
+                until: Tick::NEVER,
+                is_done: false,
+            });
         }
         self.steps_left = self.steps;
         self.is_broken_off = false;
@@ -190,6 +204,47 @@ impl Walk<'_> {
         }
         let done = walkers.iter().map(|walker| walker.now).max().unwrap_or(last_in);
         (last_in, (!self.is_broken_off).then_some(done), firsts)
+    }
+
+    /// Walks a population: at each place one person after the other, as long as somebody is to be
+    /// there. It has no last arrival: the first figure is its end.
+    fn hold(
+        &mut self,
+        run: &RunPhase,
+        hold: &Hold,
+        start: Tick,
+    ) -> (Tick, Option<Tick>, Vec<Option<Tick>>) {
+        let crowd = &self.plan.crowds[run.crowd as usize];
+        let mut firsts = vec![None; crowd.program.stages.len()];
+        let count = run.count.min(WALKERS_MAX);
+        let weight = f64::from(run.count) / f64::from(count);
+        let rooms = self.plan.rooms.len() as u32;
+        (self.steps_left, self.is_broken_off) = (self.steps, false);
+        let share = self.steps.div_ceil(count.max(1));
+        for place in
+            (0..count).map(|i| (u64::from(i) * u64::from(run.count) / u64::from(count)) as u32)
+        {
+            for (from, to) in presences(hold, &run.pacer, place, start) {
+                let mut now = from;
+                for turn in 0.. {
+                    let rng = Rng::new(self.plan.seed ^ turn, (run.first + place).into());
+                    let mind = Mind::new(rng, place, rooms, now);
+                    let rooms = Vec::new();
+                    let mut walker =
+                        Walker { mind, now, rooms, waits: None, until: to, is_done: false };
+                    self.happenings.push((now, Happening::Come, weight));
+                    self.walk(crowd, &mut walker, weight, share, &mut firsts);
+                    // A journey without a wait would begin again at the same instant for ever.
+                    let is_over = walker.now >= to || walker.now <= now || !walker.is_done;
+                    if is_over || self.steps_left == 0 {
+                        break;
+                    }
+                    now = walker.now;
+                }
+            }
+        }
+        let end = start + Duration::from_nanos(hold.ns());
+        (end, (!self.is_broken_off).then_some(end), firsts)
     }
 
     /// Walks one person to a gate or the end, in at most `steps`.
@@ -213,6 +268,11 @@ impl Walk<'_> {
             }
             self.steps_left -= 1;
             match walker.mind.next(&crowd.program, rooms, walker.now) {
+                Next::Sleep(until) if until >= walker.until => {
+                    walker.now = walker.now.max(walker.until);
+                    self.go(walker, weight);
+                    walker.is_done = true;
+                }
                 Next::Sleep(until) => walker.now = walker.now.max(until),
                 Next::Await => walker.mind.answered(walker.now),
                 Next::Gate(gate) => walker.waits = Some(gate),
@@ -260,6 +320,34 @@ impl Walk<'_> {
         }
         self.happenings.push((walker.now, Happening::Go, weight));
     }
+}
+
+/// From when to when somebody is at a place of a population.
+fn presences(hold: &Hold, pacer: &Pacer, place: u32, start: Tick) -> Vec<(Tick, Tick)> {
+    let after = |people: u32, ns: u64| match pacer {
+        Pacer::Constant { rate } => ns + (f64::from(people) / rate * 1e9) as u64,
+        _ => ns,
+    };
+    let mut presences: Vec<(u64, u64)> = Vec::new();
+    let (mut ns, mut before) = (0, 0);
+    for &(people, length) in &hold.steps {
+        let end = ns + length;
+        if place < people {
+            let from = if place < before { ns } else { after(place - before, ns).min(end) };
+            match presences.last_mut().filter(|(_, to)| *to >= from) {
+                Some((_, to)) => *to = end,
+                None => presences.push((from, end)),
+            }
+        } else if place < before {
+            // Whoever has to go goes in turn, the last who came first.
+            if let Some((_, to)) = presences.last_mut() {
+                *to = after(before - 1 - place, ns).min(end);
+            }
+        }
+        (ns, before) = (end, people);
+    }
+    let at = |ns| start + Duration::from_nanos(ns);
+    presences.into_iter().map(|(from, to)| (at(from), at(to))).collect()
 }
 
 /// Counts who meets whom.
@@ -322,6 +410,20 @@ timeline: [{run: people at 1/s}, {rest: 2s}]",
         assert_eq!(estimate.phases[1].0, 3.0);
         assert_eq!(estimate.phases[0].1, [Some(0.0), Some(3.0), Some(10.0)]);
         assert!(!estimate.is_rough);
+    }
+
+    #[test]
+    fn a_held_population_is_counted_by_hand() {
+        let plan = good(
+            "target: yardstick
+rooms: [a]
+crowds: {p: {size: 9, journey: [login, join, {wait: 500ms}, say, {wait: 500ms}, leave]}}
+timeline: [{hold: p at 2 for 10s then 4 for 10s then 1 for 10s, by: once}]",
+        );
+        let estimate = estimate(&plan);
+        // Each place has a journey a second: 2 × 10 + 4 × 10 + 10.
+        assert_eq!((estimate.sends.total, estimate.online_max), (70.0, 4.0));
+        assert_eq!(estimate.ends_s, Some(30.0));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod crowd;
 mod describe;
 mod estimate;
 mod figure;
+mod hold;
 mod journey;
 mod limit;
 mod lower;

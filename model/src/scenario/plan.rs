@@ -5,7 +5,10 @@ use super::reader::Reader;
 use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
-use super::{Mistake, Scenario, estimate, limit, near, parameter, probes, target, threshold, unit};
+use super::{
+    Mistake, Scenario, estimate, hold, limit, near, parameter, probes, target, threshold, unit,
+};
+use crate::stamp::PEOPLE_MAX;
 use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
 
 /// Seed of a run that names none.
@@ -157,10 +160,10 @@ fn crowds(
 ) -> Option<Vec<Crowd>> {
     let people = |index: usize| -> u32 {
         let runs = phases.unwrap_or_default().iter().filter_map(|draft| match &draft.phase.kind {
-            PhaseKind::Run(run) if run.crowd as usize == index => Some(run.count),
+            PhaseKind::Run(run) if run.crowd as usize == index => Some(run.accounts()),
             _ => None,
         });
-        runs.sum()
+        runs.fold(0, u32::saturating_add).min(PEOPLE_MAX)
     };
     let crowds: Vec<Option<Crowd>> = drafts
         .iter()
@@ -185,7 +188,9 @@ fn finish(
             let crowd = &crowds[run.crowd as usize];
             run.deadline_ns =
                 draft.deadline_ns.unwrap_or_else(|| estimate::deadline_ns(run, crowd));
-            let waits = run.until == Until::Done && draft.deadline_ns.is_none();
+            is_fine &= hold::check(reader, draft.at, run, crowd).is_some();
+            let waits =
+                run.hold.is_none() && run.until == Until::Done && draft.deadline_ns.is_none();
             if waits && estimate::is_endless(crowd) {
                 let reason =
                     format!("the journey of `{}` never ends, nor does this run", crowd.name);

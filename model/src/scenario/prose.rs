@@ -35,14 +35,14 @@ pub(super) fn run(text: &str) -> Parsed<'_, RunProse<'_>> {
 }
 
 /// Splits around a word that stands by itself.
-fn split_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
+pub(super) fn split_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let is_space = |c: Option<char>| c.is_none_or(char::is_whitespace);
     text.match_indices(word)
         .map(|(at, _)| (&text[..at], &text[at + word.len()..]))
         .find(|(head, tail)| is_space(head.chars().last()) && is_space(tail.chars().next()))
 }
 
-fn features<'t>(text: &'t str, list: &'t str) -> Parsed<'t, Vec<&'t str>> {
+pub(super) fn features<'t>(text: &'t str, list: &'t str) -> Parsed<'t, Vec<&'t str>> {
     let names: Vec<&str> = list.split([',']).map(str::trim).collect();
     if names.iter().any(|name| name.is_empty()) {
         let help = "as in `without avatars, history`";
@@ -135,7 +135,7 @@ fn rate(text: &str) -> Parsed<'_, f64> {
     unit::rate(text).map_err(|complaint| (text, complaint))
 }
 
-fn positive(text: &str) -> Parsed<'_, f64> {
+pub(super) fn positive(text: &str) -> Parsed<'_, f64> {
     match rate(text)? {
         rate if rate > 0.0 => Ok(rate),
         _ => {

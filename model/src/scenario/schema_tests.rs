@@ -119,7 +119,8 @@ fn the_schema_knows_the_same_keys() {
     same("/$defs/promql/properties", probes::PROMQL_KEYS);
     same("/$defs/crowd/properties", crowd::KEYS);
     same("/$defs/crowd/properties/accounts/properties", account::KEYS);
-    same("/$defs/phase/properties", &[timeline::RUN_KEYS, &["rest", "mark"]].concat());
+    let more = ["hold", "by", "most", "rest", "mark"];
+    same("/$defs/phase/properties", &[timeline::RUN_KEYS, &more].concat());
     same("/$defs/profiler/anyOf/1/properties", profile::PROFILERS);
     same("/$defs/sampler/properties", profile::SAMPLER_KEYS);
     let pprof = "/$defs/profiler/anyOf/1/properties/pprof/anyOf/1/properties";

@@ -67,7 +67,7 @@ fn phase<'n>(
     crowds: &[Draft<'_>],
     first: &mut u32,
 ) -> Option<PhaseDraft<'n>> {
-    const KINDS: [&str; 3] = ["run", "rest", "mark"];
+    const KINDS: [&str; 4] = ["run", "hold", "rest", "mark"];
     let kind = item.map().and_then(|pairs| {
         pairs
             .iter()
@@ -78,7 +78,7 @@ fn phase<'n>(
         let word = name.and_then(|name| name.split_whitespace().next()).unwrap_or_default();
         let help = match near::nearest(word, KINDS) {
             Some(near) => format!("did you mean `{near}: …`?"),
-            None => "a phase is `run: …`, `rest: 15s` or `mark: …`".into(),
+            None => "a phase is `run: …`, `hold: …`, `rest: 15s` or `mark: …`".into(),
         };
         let place = item.map().and_then(|p| p.first()).map_or(item.place, |(key, _)| key.place);
         reader.wrong(place, "this is no phase of a timeline", help);
@@ -86,6 +86,9 @@ fn phase<'n>(
     };
     if *kind == "run" {
         return run(reader, item, crowds, first);
+    }
+    if *kind == "hold" {
+        return super::hold::read(reader, item, crowds, first);
     }
     let keys = [*kind, "profile"];
     let known = if *kind == "rest" { &keys[..] } else { &keys[..1] };
@@ -116,13 +119,7 @@ fn run<'n>(
         Ok(prose) => prose,
         Err((part, complaint)) => return refuse(reader, node, part, complaint),
     };
-    let Some(index) = crowds.iter().position(|crowd| crowd.name == prose.crowd) else {
-        let place = reader.part(node, prose.crowd);
-        let names = crowds.iter().map(|crowd| crowd.name);
-        let help = near::advice(prose.crowd, names, "crowds");
-        reader.wrong(place, format!("there is no crowd `{}`", prose.crowd), help);
-        return None;
-    };
+    let index = crowd_of(reader, node, prose.crowd, crowds)?;
     let crowd = &crowds[index];
     let pacer = arrival(reader, &fields, key.place, prose.arrival, prose.crowd)?;
     let features = features(reader, &fields, node, &prose.without, crowd);
@@ -132,39 +129,87 @@ fn run<'n>(
         None => None,
     };
     let profiles = profile::read(reader, fields.get("profile"));
-    let name = match fields.get("as") {
-        Some(node) => {
-            let name = reader.text(node, "the name of a run")?;
-            super::plan::check_name(reader, node, "a run", name)?;
-            Some(name.to_owned())
-        }
-        None => None,
-    };
-    if crowd.size > PEOPLE_MAX - *first {
-        let reason = format!("with this run more than {PEOPLE_MAX} people take part");
-        reader.wrong(node.place, reason, "make the crowds smaller");
-        return None;
-    }
+    let name = name(reader, &fields)?;
     let run = RunPhase {
         crowd: index as u32,
-        first: *first,
+        first: reserve(reader, node, crowd.size, first)?,
         count: crowd.size,
         pacer,
         features: features?,
         until: until?,
         deadline_ns: 0,
         marks: BTreeMap::new(),
+        hold: None,
     };
-    *first += crowd.size;
     let marks = marks(reader, &fields)?;
-    let is_named = name.is_some();
-    let name = name.unwrap_or_else(|| crowd.name.into());
-    let phase = Phase { name, kind: PhaseKind::Run(run), profiles: profiles? };
-    Some(PhaseDraft { phase, at: key.place, is_named, deadline_ns, marks })
+    let mut draft = PhaseDraft::bringing(run, name, crowd.name, key.place, marks);
+    draft.deadline_ns = deadline_ns;
+    draft.phase.profiles = profiles?;
+    Some(draft)
+}
+
+impl<'n> PhaseDraft<'n> {
+    /// A phase that brings people; without a name of its own it has its crowd's.
+    pub(super) fn bringing(
+        run: RunPhase,
+        name: Option<String>,
+        crowd: &str,
+        at: Place,
+        marks: Vec<(&'n Node, &'n Node)>,
+    ) -> PhaseDraft<'n> {
+        let is_named = name.is_some();
+        let name = name.unwrap_or_else(|| crowd.into());
+        let phase = Phase { name, kind: PhaseKind::Run(run), profiles: Vec::new() };
+        PhaseDraft { phase, at, is_named, deadline_ns: None, marks }
+    }
+}
+
+/// The index of the crowd of that name.
+pub(super) fn crowd_of(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    name: &str,
+    crowds: &[Draft<'_>],
+) -> Option<usize> {
+    let index = crowds.iter().position(|crowd| crowd.name == name);
+    if index.is_none() {
+        let place = reader.part(node, name);
+        let names = crowds.iter().map(|crowd| crowd.name);
+        let help = near::advice(name, names, "crowds");
+        reader.wrong(place, format!("there is no crowd `{name}`"), help);
+    }
+    index
+}
+
+/// Sets so many people aside for a phase: the number of the first.
+pub(super) fn reserve(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    people: u32,
+    first: &mut u32,
+) -> Option<u32> {
+    if people > PEOPLE_MAX - *first {
+        let reason = format!("with this run more than {PEOPLE_MAX} people take part");
+        reader.wrong(node.place, reason, "make the crowds smaller");
+        return None;
+    }
+    *first += people;
+    Some(*first - people)
+}
+
+/// The name that a phase is given, if any. The outer `None` is a mistake.
+pub(super) fn name(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<String>> {
+    let Some(node) = fields.get("as") else { return Some(None) };
+    let name = reader.text(node, "the name of a run")?;
+    super::plan::check_name(reader, node, "a run", name)?;
+    Some(Some(name.to_owned()))
 }
 
 /// Stages and their marks, as written.
-fn marks<'n>(reader: &mut Reader<'_>, fields: &Fields<'n>) -> Option<Vec<(&'n Node, &'n Node)>> {
+pub(super) fn marks<'n>(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'n>,
+) -> Option<Vec<(&'n Node, &'n Node)>> {
     let Some(node) = fields.get("marks") else { return Some(Vec::new()) };
     let Some(pairs) = node.map() else {
         let help = "stages and marks, as in `{join: T1, talk: T2}`";
@@ -174,7 +219,12 @@ fn marks<'n>(reader: &mut Reader<'_>, fields: &Fields<'n>) -> Option<Vec<(&'n No
     Some(pairs.iter().map(|(key, value)| (key, value)).collect())
 }
 
-fn refuse<T>(reader: &mut Reader<'_>, node: &Node, part: &str, complaint: Complaint) -> Option<T> {
+pub(super) fn refuse<T>(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    part: &str,
+    complaint: Complaint,
+) -> Option<T> {
     let place = reader.part(node, part);
     reader.wrong(place, complaint.reason, complaint.suggestion);
     None
@@ -233,7 +283,7 @@ fn arrival_of(reader: &mut Reader<'_>, node: &Node) -> Option<Pacer> {
 }
 
 /// The crowd's features, less those switched off here.
-fn features(
+pub(super) fn features(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     prose_node: &Node,

@@ -5,7 +5,7 @@ pub mod limits;
 mod phases;
 mod probed;
 mod processes;
-mod thresholds;
+pub(crate) mod thresholds;
 mod totals;
 
 use crate::run::{FORMAT, Run};

@@ -202,7 +202,7 @@ fn count_untallied(run: &Run, row: &mut PhaseRow, seconds: &[Second]) {
     seconds.iter().for_each(|second| sum.merge(&second.counters));
     let planned = run.plan.iter().flat_map(|plan| &plan.phases).find(|p| p.name == row.name);
     row.asked = match planned.map(|phase| &phase.kind) {
-        Some(PhaseKind::Run(run)) => u64::from(run.count),
+        Some(PhaseKind::Run(run)) if run.hold.is_none() => u64::from(run.count),
         _ => sum.arrivals_due,
     };
     row.arrived = sum.arrivals;

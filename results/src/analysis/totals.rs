@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 pub(super) fn people(run: &Run, total: &Interval) -> People {
     let counters = &total.counters;
-    let planned = run.plan.as_ref().map_or(0, |plan| {
-        plan.runs().map(|phase| u64::from(phase.count)).fold(0, u64::saturating_add)
-    });
+    // A population asks for somebody new whenever somebody goes: only the run tells how often.
+    let counted = run.plan.iter().filter(|plan| plan.runs().all(|phase| phase.hold.is_none()));
+    let planned = counted.flat_map(|plan| plan.runs()).map(|phase| u64::from(phase.count));
+    let planned = planned.fold(0, u64::saturating_add);
     People {
         asked: if planned > 0 { planned } else { counters.arrivals_due },
         due: counters.arrivals_due,

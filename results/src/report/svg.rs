@@ -6,9 +6,9 @@ use super::escape::xml;
 use super::format::{bytes, duration};
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 920.0;
+pub(crate) const WIDTH: f64 = 920.0;
 const HEIGHT: f64 = 330.0;
-const LEFT: f64 = 74.0;
+pub(crate) const LEFT: f64 = 74.0;
 const BOTTOM: f64 = 44.0;
 /// Right margin, without and with a second axis.
 const RIGHT: [f64; 2] = [24.0, 74.0];
@@ -21,7 +21,7 @@ const MARK_ROW: f64 = 15.0;
 /// Rows of mark labels at most; marks beyond have a line but no label.
 const MARK_ROWS_MAX: usize = 3;
 /// Width of a character of the small labels, roughly.
-const CHAR: f64 = 7.0;
+pub(crate) const CHAR: f64 = 7.0;
 /// Marks drawn at most.
 const MARKS_MAX: usize = 200;
 /// Tints of stages, in the order of their names.
@@ -57,15 +57,15 @@ impl Frame {
 }
 
 /// The range of an axis, and the values of its ticks.
-struct Scale {
-    low: f64,
-    high: f64,
+pub(crate) struct Scale {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
     log: bool,
-    ticks: Vec<f64>,
+    pub(crate) ticks: Vec<f64>,
 }
 
 impl Scale {
-    fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Scale {
+    pub(crate) fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Scale {
         let (mut low, mut high) = (f64::MAX, 0.0f64);
         for value in values {
             low = low.min(value);
@@ -94,7 +94,7 @@ impl Scale {
     }
 
     /// Where a value lies, 0 to 1.
-    fn share(&self, value: f64) -> f64 {
+    pub(crate) fn share(&self, value: f64) -> f64 {
         let share = match self.log {
             true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
             false => value / self.high,
@@ -111,7 +111,7 @@ pub(crate) fn nice(value: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-fn tick(value: f64, unit: Unit) -> String {
+pub(crate) fn tick(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Count => super::format::count(value as u64),
         Unit::Percent => format!("{value} %"),

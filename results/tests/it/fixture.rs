@@ -196,6 +196,7 @@ pub(crate) fn plan() -> Plan {
             until: Until::In,
             deadline_ns: 60_000_000_000,
             marks: BTreeMap::new(),
+            hold: None,
         }),
         profiles: Vec::new(),
     };

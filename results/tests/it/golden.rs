@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Compares with a file of `golden/`; `BLESS=1` rewrites it.
-fn golden(name: &str, got: &str) {
+pub(crate) fn golden(name: &str, got: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden").join(name);
     if std::env::var_os("BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();

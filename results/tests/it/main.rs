@@ -1,5 +1,6 @@
 //! Tests of the results crate through its public door.
 
+mod capacity;
 mod cut;
 mod directory;
 mod fixture;

@@ -41,5 +41,11 @@ mod profile;
 // One crowd in one process or in several.
 mod workers;
 
+// A population that moves within one run.
+mod held;
+
+// A population that a governor moves.
+mod governed;
+
 // The rules of the house, as far as a program can check them.
 mod tidy;

@@ -175,7 +175,12 @@ impl Person {
 
     fn account<N: Net>(&self, desk: &Desk<N>) -> (String, String) {
         let crowd = desk.run_phase(self.phase).crowd as usize;
-        desk.setup.accounts.account(crowd, self.index)
+        desk.setup.accounts.account_in_turn(
+            crowd,
+            self.index,
+            self.turn,
+            desk.run_phase(self.phase).count,
+        )
     }
 
     fn patience_ns<N: Net>(&self, desk: &Desk<N>, measure: Measure) -> u64 {
