@@ -30,6 +30,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// How does it behave under this crowd? Runs a scenario and reports
     Run(RunArgs),
+    /// How many people can it hold? Searches for the most at whom all thresholds are kept
+    Capacity(CapacityArgs),
     /// Is the new build better? Compares two targets, builds or settings, run by run
     Compare(CompareArgs),
     /// What does each feature cost? Runs a scenario with everything, then without each feature
@@ -226,6 +228,59 @@ pub(crate) struct SweepArgs {
     pub(crate) rounds: u32,
     #[command(flatten)]
     pub(crate) lab: LabArgs,
+}
+
+/// How a capacity is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Style {
+    /// A fresh run for each number of people: climb, back off, close in, hold, repeat
+    Stepped,
+    /// One run whose population moves until it settles, in some minutes
+    Continuous,
+    /// The same with the published parameters of Mattermost's load test; takes hours
+    Mattermost,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The criteria are the thresholds of the scenario.
+
+Examples:
+  throng capacity scenarios/quickstart.yaml --people 50..5000
+  throng capacity scenarios/quickstart.yaml --people 10..2000 --style continuous
+
+Exit code: 0 answered · 1 not even the fewest hold · 2 wrong usage or scenario ·
+3 could not measure")]
+pub(crate) struct CapacityArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// The fewest and the most people to try, all crowds together
+    #[arg(long, value_name = "LOW..HIGH", value_parser = people)]
+    pub(crate) people: (u32, u32),
+    /// How it is searched for
+    #[arg(long, value_enum, default_value_t = Style::Stepped)]
+    pub(crate) style: Style,
+    /// Most trials of a stepped search
+    #[arg(long, default_value_t = results::capacity::TRIALS_MAX, value_name = "N")]
+    pub(crate) trials: u32,
+    /// Most minutes of all trials together
+    #[arg(long, value_name = "MINUTES")]
+    pub(crate) minutes: Option<f64>,
+    /// How near the level that holds and the one that does not come, as in 5%
+    #[arg(long, default_value = "5%", value_name = "PERCENT", value_parser = percent)]
+    pub(crate) resolution: f64,
+    #[command(flatten)]
+    pub(crate) lab: LabArgs,
+}
+
+/// The fewest and the most people: `10..20000`.
+fn people(text: &str) -> Result<(u32, u32), String> {
+    let number = |text: &str| text.replace('_', "").parse::<u32>().ok();
+    let ends = text.split_once("..").and_then(|(low, high)| Some((number(low)?, number(high)?)));
+    match ends {
+        Some((low, high)) if 0 < low && low < high => Ok((low, high)),
+        Some(_) => Err("the fewest must be at least 1, and below the most".to_owned()),
+        None => Err(format!("`{text}` is no range of people; write it as 10..20000")),
+    }
 }
 
 /// A percentage as a fraction.

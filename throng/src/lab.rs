@@ -3,10 +3,11 @@
 
 use crate::cli::{LabArgs, ScenarioArgs};
 use crate::failure::Failure;
+use crate::governed::Governed;
 use crate::load::{load, load_arm};
 use crate::trial::{self, Setting};
 use engine::clock;
-use results::experiment::{Design, Drawn, Experiment, Told, Trial};
+use results::experiment::{Arm, Design, Drawn, Experiment, Told, Trial};
 use results::run::iso_utc;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -58,20 +59,28 @@ impl<'a> Lab<'a> {
         while let Some(arm) = design.next(&done) {
             let (number, all) = (done.len() + 1, design.trials_planned().max(done.len() + 1));
             self.say(&format!("trial {number} of {all}: {}", arm.label));
-            let loaded = load_arm(self.scenario, &arm)?;
-            let dir = self.experiment.begin(&arm).map_err(unwritten)?;
-            let reason = trial::carry_out(&loaded, &dir, &self.setting)?;
-            if self.setting.is_interrupted() {
-                let dir = self.dir().display();
-                return Err(Failure::unmeasured(format!(
-                    "interrupted after {} trials; the same command with --out {dir} goes on",
-                    done.len()
-                )));
-            }
-            let analysis = results::draw(&dir).map_err(unwritten)?;
-            done.push(Trial { arm, dir, summary: analysis.summary, reason });
+            done.push(self.make(arm, None)?);
         }
         Ok(done)
+    }
+
+    /// Makes one trial whose population is governed, always anew: what a governor saw is not kept.
+    pub(crate) fn govern(&mut self, arm: &Arm, governed: &mut Governed) -> Result<Trial, Failure> {
+        self.make(arm.clone(), Some(governed))
+    }
+
+    fn make(&mut self, arm: Arm, governed: Option<&mut Governed>) -> Result<Trial, Failure> {
+        let loaded = load_arm(self.scenario, &arm)?;
+        let dir = self.experiment.begin(&arm).map_err(unwritten)?;
+        let reason = trial::carry_out(&loaded, &dir, &self.setting, governed)?;
+        if self.setting.is_interrupted() {
+            let dir = self.dir().display();
+            return Err(Failure::unmeasured(format!(
+                "interrupted; the same command with --out {dir} goes on"
+            )));
+        }
+        let analysis = results::draw(&dir).map_err(unwritten)?;
+        Ok(Trial { arm, dir, summary: analysis.summary, reason })
     }
 
     /// Writes the answer and the report into the folder.

@@ -9,6 +9,9 @@ use results::experiment::Arm;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// How many times as long populations are held in a run that lasts.
+const LASTS: f64 = 3.0;
+
 /// A scenario that is ready to be run.
 pub(crate) struct Loaded {
     /// The file's text.
@@ -65,6 +68,9 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
             used.join(", ")
         ))
     })?;
+    if arm.lasts {
+        plan.lengthen(LASTS);
+    }
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let has_people = scenario.has_parameter("people");
     Ok(Loaded { text, plan, site, protocol, folder, has_people })

@@ -3,6 +3,7 @@
 mod cli;
 mod command;
 mod failure;
+mod governed;
 mod host;
 mod lab;
 mod load;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => command::run::run(&args),
+        Command::Capacity(args) => command::capacity::capacity(&args),
         Command::Compare(args) => command::compare::compare(&args),
         Command::Ablate(args) => command::ablate::ablate(&args),
         Command::Sweep(args) => command::sweep::sweep(&args),

@@ -3,6 +3,7 @@
 use crate::cli::EngineArgs;
 use crate::command::check;
 use crate::failure::Failure;
+use crate::governed::Governed;
 use crate::host;
 use crate::load::Loaded;
 use crate::metrics;
@@ -12,8 +13,8 @@ use engine::clock::{self, Clock};
 use engine::net::real::Route;
 use engine::profile::{self, Profile};
 use engine::target::{Running, launch};
-use engine::{Job, MetricSource, Progress, Run, Sink, Trust, Watched};
-use model::{Interval, MetricSample, Options, ProbeSample, Record, What};
+use engine::{Holding, Job, MetricSource, Progress, Run, Sink, Trust, Watched, Wish};
+use model::{Interval, MetricSample, Options, ProbeSample, Record, Tick, What};
 use results::run::{CRIPPLED, Generator, INTERRUPTED, Manifest, Status, TargetFacts, iso_utc};
 use results::{Error, RunWriter};
 use sha2::{Digest, Sha256};
@@ -68,6 +69,7 @@ pub(crate) fn carry_out(
     loaded: &Loaded,
     dir: &Path,
     setting: &Setting<'_>,
+    governed: Option<&mut Governed>,
 ) -> Result<String, Failure> {
     refuse_unfit(loaded, &setting.engine.i_am_allowed_to_load)?;
     let allowed = &setting.engine.i_am_allowed_to_load;
@@ -77,7 +79,7 @@ pub(crate) fn carry_out(
     let run = prepare(loaded, setting, &target, sources)?;
     let manifest = manifest(loaded, &target, &run);
     let writer = RunWriter::create(dir, manifest, &loaded.text, &loaded.plan).map_err(unwritten)?;
-    watch_over(run, writer, &mut target, setting)
+    watch_over(run, writer, &mut target, setting, governed)
 }
 
 /// Where results go unless the user says otherwise: `runs/NAME-TIME`.
@@ -232,12 +234,14 @@ fn watch_over(
     writer: RunWriter,
     target: &mut Target,
     setting: &Setting<'_>,
+    governed: Option<&mut Governed>,
 ) -> Result<String, Failure> {
     let (clock, stop) = (run.clock, run.stop.clone());
     let mut scribe = Scribe {
         writer,
         live: Live::new(!setting.engine.quiet),
         target: target.running.as_mut(),
+        governed,
         died: None,
         error: None,
         interrupted: &setting.interrupted,
@@ -270,6 +274,7 @@ struct Scribe<'a> {
     writer: RunWriter,
     live: Live,
     target: Option<&'a mut Running>,
+    governed: Option<&'a mut Governed>,
     died: Option<String>,
     error: Option<Error>,
     interrupted: &'a AtomicBool,
@@ -315,17 +320,26 @@ impl Scribe<'_> {
 impl Sink for Scribe<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.live.interval(interval);
+        if let Some(governed) = &mut self.governed {
+            governed.interval(interval);
+        }
         let result = self.writer.interval(interval);
         self.keep(result);
     }
 
     fn probe(&mut self, sample: &ProbeSample) {
+        if let Some(governed) = &mut self.governed {
+            governed.probe(sample);
+        }
         let result = self.writer.probe(sample);
         self.keep(result);
         self.look_after_target();
     }
 
     fn metrics(&mut self, samples: &[MetricSample]) {
+        if let Some(governed) = &mut self.governed {
+            governed.metrics(samples);
+        }
         let result = self.writer.metrics(samples);
         self.keep(result);
     }
@@ -338,6 +352,13 @@ impl Sink for Scribe<'_> {
     fn profile(&mut self, profile: &Profile) {
         let result = self.writer.profile(&profile.phase, &profile.name, &profile.folded);
         self.keep(result);
+    }
+
+    fn govern(&mut self, now: Tick, holding: &Holding<'_>) -> Wish {
+        match &mut self.governed {
+            Some(governed) => governed.govern(now, holding),
+            None => Wish::AsPlanned,
+        }
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {

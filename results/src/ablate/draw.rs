@@ -2,6 +2,7 @@
 
 use super::{Ablation, Cost, Row};
 use crate::experiment::Unit;
+use crate::report::escape::plain;
 use crate::report::page::{Mood, Page, Picture, Section};
 use crate::report::table::Table;
 use crate::report::whiskers::{self, Line, Plot, Tone};
@@ -89,7 +90,7 @@ fn sentence(ablation: &Ablation) -> String {
 
 fn table(ablation: &Ablation, rows: &[Row], words: fn(&Cost, Unit) -> String) -> Table {
     let mut table = Table::new(&["figure", "everything"]);
-    table.head.extend(ablation.features.iter().cloned());
+    table.head.extend(ablation.features.iter().map(|name| plain(name)));
     table.head.push("left over".to_owned());
     let several = ablation.features.len() > 1;
     table.head.extend(several.then(|| "interaction".to_owned()));

@@ -38,7 +38,7 @@ fn arms(features: &[Feature]) -> Vec<Arm> {
         label,
         set: features.iter().flat_map(|feature| feature.set.clone()).collect(),
         without: features.iter().flat_map(|feature| feature.without.clone()).collect(),
-        people: None,
+        ..Arm::default()
     };
     let one = |feature: &Feature| arm(label(&feature.name), std::slice::from_ref(feature));
     let mut arms = vec![Arm::named(FULL)];

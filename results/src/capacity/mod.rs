@@ -19,11 +19,11 @@ mod level;
 mod search;
 #[cfg(test)]
 mod simulation;
+mod stepped;
 mod window;
 
 pub use answer::{Capacity, Curve, Ended, Limit, Point};
-
-pub use draw::{html, markdown, settled_html, settled_text, svgs, text};
+pub use draw::About;
 pub use level::{Fate, Level};
 pub use search::next;
 pub use window::Window;

@@ -25,6 +25,8 @@ pub struct Arm {
     pub without: Vec<String>,
     /// How many people take part in all; the scenario's own number if absent.
     pub people: Option<u32>,
+    /// Whether it is a run that lasts: populations are held for longer.
+    pub lasts: bool,
 }
 
 impl Arm {

@@ -52,8 +52,12 @@ impl Text {
         self.raw(&"━".repeat(COLUMNS));
     }
 
-    /// A table: the first column is words and gets what the others leave.
+    /// A table: the first column is words and gets what the others leave. Where all columns are
+    /// words the last one is wrapped.
     pub(crate) fn table(&mut self, table: &Table) {
+        if table.words {
+            return self.words_table(table);
+        }
         let width = |column: usize| {
             let cells = table.rows.iter().map(|row| row.cells[column].chars().count());
             cells.chain([table.head[column].chars().count()]).max().unwrap_or(0)
@@ -72,6 +76,27 @@ impl Text {
         self.raw(&line(&table.head, ""));
         for row in &table.rows {
             self.raw(&line(&row.cells, if row.minor { "  " } else { "" }));
+        }
+    }
+
+    fn words_table(&mut self, table: &Table) {
+        let last = table.head.len() - 1;
+        let width = |column: usize| {
+            table.rows.iter().map(|row| row.cells[column].chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..last).map(width).collect();
+        let indent: usize = widths.iter().map(|width| width + GAP).sum();
+        for row in &table.rows {
+            let pad = |(cell, width): (&String, &usize)| fit(cell, width + GAP);
+            let mut line: String = row.cells.iter().zip(&widths).map(pad).collect();
+            for word in row.cells[last].split_whitespace() {
+                if line.chars().count() + word.chars().count() > COLUMNS {
+                    self.raw(&line);
+                    line = " ".repeat(indent);
+                }
+                line = line + word + " ";
+            }
+            self.raw(&line);
         }
     }
 

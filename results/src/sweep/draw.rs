@@ -4,6 +4,7 @@ use super::unit::plain_size;
 use super::words::{findings, pair, short_verdict};
 use super::{Growth, Sweep, plot};
 use crate::experiment::Drawn;
+use crate::report::escape::plain;
 use crate::report::page::{Mood, Page, Picture, Section};
 use crate::report::table::Table;
 use crate::stats::Bounds;
@@ -129,7 +130,7 @@ impl Sweep {
     }
 
     fn detail(&self, growth: &Growth) -> Section {
-        let names = self.parameters.join(" × ");
+        let names = plain(&self.parameters.join(" × "));
         let mut table = Table::new(&[&names, "runs", "mean", "95 %", "per unit"]);
         for row in &growth.rows {
             let values: Vec<String> = row.values.iter().map(|value| plain_size(*value)).collect();

@@ -2,7 +2,7 @@
 
 use crate::golden::golden;
 use results::capacity::continuous::{Act, Governor, Settings, Sight};
-use results::capacity::{self, Capacity, Level, Next, Question, next};
+use results::capacity::{About, Capacity, Level, Next, Question, next};
 use results::summary::{Judged, Outcome};
 
 fn judged(text: &str, unit: &str, value: f64, bound: f64) -> Judged {
@@ -44,15 +44,17 @@ fn level(people: u32, trial: usize) -> Level {
 #[test]
 fn an_answer_is_drawn_as_it_was() {
     let found = search(&Question::about(10, 20_000), level);
-    let text = capacity::text(&found);
+    let drawn = found.draw(&About::default()).unwrap();
+    let text = drawn.text(None);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     golden("capacity.txt", &text);
-    golden("capacity.md", &capacity::markdown(&found, Some("charts")));
-    let charts = capacity::svgs(&found);
+    golden("capacity.md", &drawn.markdown);
+    let (charts, pages): (Vec<_>, Vec<_>) =
+        drawn.files.iter().partition(|(name, _)| name.ends_with(".svg"));
     assert_eq!(charts.len(), 4);
     golden("capacity.svg", &charts[0].1);
-    let page = capacity::html(&found);
-    assert!(charts.iter().all(|(_, svg)| page.contains(svg.as_str())));
+    let page = pages.iter().find(|(name, _)| name == "report.html").unwrap();
+    assert!(charts.iter().all(|(_, svg)| page.1.contains(svg.as_str())));
     let again = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Capacity>(&again).unwrap(), found, "it can be kept");
 }
@@ -61,8 +63,7 @@ fn an_answer_is_drawn_as_it_was() {
 #[test]
 fn sentences_say_what_is_true() {
     let sentence = |question: &Question, level: &dyn Fn(u32, usize) -> Level| {
-        let text = capacity::text(&search(question, level));
-        text.split("\n  ").next().unwrap().replace('\n', " ")
+        search(question, level).draw(&About::default()).unwrap().sentence()
     };
     let steady = |bound: u32| {
         move |people: u32, _: usize| {
@@ -135,11 +136,11 @@ fn a_settled_population_is_drawn_as_it_was() {
         }
     }
     let settled = governor.settled();
-    let text = capacity::settled_text(&settled);
+    let drawn = settled.draw(&About::default()).unwrap();
+    let text = drawn.text(None);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     golden("settled.txt", &text);
-    let page = capacity::settled_html(&settled);
-    assert_eq!(page.matches("<svg").count(), 4);
+    assert_eq!(drawn.markdown.matches("](charts/capacity-").count(), 4);
 }
 
 /// Words of targets and scenarios mean nothing where they are shown.
@@ -153,7 +154,8 @@ fn foreign_words_are_harmless() {
         ..Level::default()
     };
     let found = search(&Question::about(10, 1_000), level);
-    let (text, page) = (capacity::text(&found), capacity::html(&found));
-    assert!(!text.contains('\u{1b}') && !page.contains("<script>"));
-    assert!(!capacity::markdown(&found, None).contains("<script>"));
+    let drawn = found.draw(&About::default()).unwrap();
+    let page = &drawn.files.iter().find(|(name, _)| name == "report.html").unwrap().1;
+    assert!(!drawn.text(None).contains('\u{1b}') && !page.contains("<script>|"));
+    assert!(!drawn.markdown.contains("<script>"));
 }

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod ablate;
+pub(crate) mod capacity;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod list;

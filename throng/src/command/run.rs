@@ -16,7 +16,7 @@ pub(crate) fn run(args: &RunArgs) -> Ending {
     }
     let loaded = load(&args.scenario)?;
     let dir = args.out.clone().unwrap_or_else(|| trial::default_dir(&loaded.plan.name));
-    trial::carry_out(&loaded, &dir, &Setting::new(&args.engine)?)?;
+    trial::carry_out(&loaded, &dir, &Setting::new(&args.engine)?, None)?;
     let analysis = results::draw(&dir).map_err(|error| Failure::unmeasured(error.to_string()))?;
     print(&analysis, &dir, args.json)?;
     Ok(results::exit_code(analysis.summary.verdict))

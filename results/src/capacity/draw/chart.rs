@@ -30,6 +30,11 @@ pub(super) struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
+    /// The criterion, as the user wrote it.
+    pub(super) fn criterion(&self) -> &str {
+        &self.curve.text
+    }
+
     /// One for each criterion of an answer.
     pub(super) fn of(capacity: &'a Capacity) -> Vec<Picture<'a>> {
         let fails = match capacity.limit {

@@ -1,17 +1,11 @@
 //! The levels tried, as a table: people, what became of them, and each criterion.
 
 use crate::capacity::{Curve, Point};
+use crate::report::escape::plain;
 use crate::report::format::count;
-use crate::report::table::judged_value;
+use crate::report::table::{Table, judged_value};
 use crate::summary::{Judged, Outcome};
 use std::collections::BTreeMap;
-
-/// A table as plain words.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Table {
-    pub(super) head: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-}
 
 /// A row for each number of people, with at most so many criteria: those broken most often first.
 pub(super) fn table(curves: &[Curve], most: Option<usize>) -> Table {
@@ -20,18 +14,19 @@ pub(super) fn table(curves: &[Curve], most: Option<usize>) -> Table {
     shown.sort_by_key(|curve| std::cmp::Reverse(broken(curve)));
     shown.truncate(most.unwrap_or(usize::MAX));
     let mut head = vec!["people".to_owned(), "trials".to_owned()];
-    head.extend(shown.iter().map(|curve| curve.text.clone()));
-    let Some(first) = curves.first() else { return Table { head, rows: Vec::new() } };
+    head.extend(shown.iter().map(|curve| plain(&curve.text)));
+    let mut table = Table { head, ..Table::default() };
+    let Some(first) = curves.first() else { return table };
     let mut levels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (i, point) in first.points.iter().enumerate() {
         levels.entry(point.people).or_default().push(i);
     }
-    let rows = levels.iter().map(|(&people, trials)| {
+    for (&people, trials) in &levels {
         let mut row = vec![count(people.into()), fate(curves, trials)];
         row.extend(shown.iter().map(|curve| cell(curve, people)));
-        row
-    });
-    Table { head, rows: rows.collect() }
+        table.row(false, row);
+    }
+    table
 }
 
 fn is_broken(point: &Point) -> bool {

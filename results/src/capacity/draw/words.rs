@@ -54,7 +54,8 @@ pub(super) fn sentence(capacity: &Capacity) -> String {
     }
 }
 
-fn people(n: u32) -> String {
+/// So many people, in words.
+pub(super) fn people(n: u32) -> String {
     match n {
         1 => "1 person".to_owned(),
         n => format!("{} people", count(n.into())),
