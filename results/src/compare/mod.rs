@@ -10,12 +10,15 @@ pub use junit::junit;
 pub use row::{Row, RowVerdict};
 
 use crate::experiment::{Drawn, Figure, Trial, figures, warm_up_s};
+use crate::profile::{self, Difference};
 use crate::report::chart::Backdrop;
 use crate::report::format::short;
 use crate::report::page::Section;
+use crate::report::table::Table;
 use crate::run::Run;
 use crate::{Analysis, Error};
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
 /// Error rate of all rows together: the share of false alarms among the alarms (Benjamini and
 /// Hochberg) is at most this.
@@ -131,6 +134,11 @@ pub fn compare(
     base: &[Trial],
     candidate: &[Trial],
 ) -> Result<(Comparison, Drawn), Error> {
+    let usable = |trials: &[Trial]| -> Vec<PathBuf> {
+        let usable = trials.iter().filter(|trial| trial.flaw().is_none());
+        usable.map(|trial| trial.dir.clone()).collect()
+    };
+    let (base_dirs, candidate_dirs) = (usable(base), usable(candidate));
     let base = Used::read(&question.base, base)?;
     let candidate = Used::read(&question.candidate, candidate)?;
     let warm_up_s = common_warm_up_s(&[&base, &candidate]);
@@ -151,8 +159,28 @@ pub fn compare(
     let comparison = comparison.judged(&base_figures, &candidate_figures);
     let backdrop = first.map(|run| Backdrop::of(&Analysis::of(run).summary));
     let charts = charts::charts(&base.runs, &candidate.runs);
-    let page = draw::page(&comparison, backdrop, charts, Section::default());
+    let page = draw::page(&comparison, backdrop, charts, profiles(&base_dirs, &candidate_dirs)?);
     Ok((comparison, page.drawn()?))
+}
+
+/// Where the time of processes went on one side and the other, all runs of a side together.
+fn profiles(base: &[PathBuf], candidate: &[PathBuf]) -> Result<Section, Error> {
+    let base: Vec<&Path> = base.iter().map(PathBuf::as_path).collect();
+    let candidate: Vec<&Path> = candidate.iter().map(PathBuf::as_path).collect();
+    let differences = profile::compare(&base, &candidate)?;
+    let mut table = Table::new(&["phase", "profiler", "what changed"]);
+    table.words = true;
+    for difference in &differences {
+        let cells = [&difference.phase, &difference.name, &difference.sentence()];
+        table.row(false, cells.map(String::clone));
+    }
+    Ok(Section {
+        title: "Where the time goes: candidate against base".to_owned(),
+        note: "Red: more time than in the base; blue: less; gray: no more than chance.".to_owned(),
+        table,
+        html: differences.iter().map(Difference::html).collect(),
+        ..Section::default()
+    })
 }
 
 /// A side with the runs that can be used.

@@ -84,7 +84,13 @@ pub(super) fn rows(base: &[Vec<Figure>], candidate: &[Vec<Figure>]) -> Vec<Row> 
     for (&i, q) in testable.iter().zip(stats::benjamini_hochberg(&p)) {
         rows[i].q = Some(q);
     }
-    rows.iter_mut().for_each(|row| row.verdict = verdict(row));
+    // A figure that differs alone must pass the strictest of the adjusted levels.
+    let alpha = ALPHA / testable.len().max(1) as f64;
+    for row in &mut rows {
+        row.verdict = verdict(row);
+        let detectable = stats::detectable(&row.base, &row.candidate, alpha, POWER);
+        row.detectable = Some(detectable).filter(|share| share.is_finite() && row.p.is_some());
+    }
     rows
 }
 
@@ -110,8 +116,6 @@ fn row(figure: &Figure, base: &[Vec<Figure>], candidate: &[Vec<Figure>]) -> Row 
         row.effect = Some(stats::hedges_g(&a, &b)).filter(|g| g.is_finite());
         if row.base_mean != 0.0 {
             row.bounds = Some(stats::difference(&a, &b, SEED));
-            row.detectable =
-                Some(stats::detectable(&a, &b, ALPHA, POWER)).filter(|d| d.is_finite());
         }
     }
     if row.base_mean != 0.0 && !a.is_empty() && !b.is_empty() {

@@ -6,6 +6,7 @@ use super::table::Table;
 use super::text::Text;
 use super::{Data, SCRIPT, STYLE, UPLOT_LICENSE, UPLOT_SCRIPT, UPLOT_STYLE, escape, svg};
 use crate::error::Error;
+use crate::profile;
 use serde::Serialize;
 use std::path::Path;
 
@@ -151,8 +152,8 @@ impl Page {
             PAGE,
             serde_json::json!({
                 "p": self,
-                "style": STYLE,
-                "script": SCRIPT,
+                "style": format!("{STYLE}{}", profile::STYLE),
+                "script": format!("{SCRIPT}{}", profile::SCRIPT),
                 "uplot_style": UPLOT_STYLE,
                 "uplot_license": UPLOT_LICENSE,
                 "uplot_script": UPLOT_SCRIPT,

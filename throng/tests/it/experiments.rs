@@ -136,6 +136,51 @@ fn an_ablation_tries_everything_each_and_nothing() {
     assert!(wrong.stderr.contains("used are: history, members"), "{}", wrong.stderr);
 }
 
+/// How many people there are is itself the criterion, so the capacity is known exactly.
+#[test]
+fn a_capacity_is_found_and_held() {
+    let folder = Folder::new("capacity");
+    let text = "target: yardstick
+rooms: [lobby]
+crowds: {people: {size: 10, journey: [login, join, {repeat: forever, every: 100ms, do: say}]}}
+timeline: [{hold: people for 300ms, by: once}]
+thresholds: {arrivals: at most 17, lost: 0}
+";
+    let scenario = folder.write("scenario.yaml", text);
+    let scenario = scenario.to_string_lossy();
+    let words = ["capacity", &scenario, "--people", "5..60", "--quiet", "--json", "--out", "out"];
+    let answer = folder.throng(words);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    let found: results::capacity::Capacity = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!((found.people, found.failed), (Some(17), Some(18)), "{found:?}");
+    assert!(found.held >= 2);
+    let page = fs::read_to_string(folder.path("out/report.html")).unwrap();
+    assert!(page.contains("17 people") && page.contains("<svg"));
+
+    let bare = folder.write("bare.yaml", &text.replace("thresholds", "x-thresholds"));
+    let bare = folder.throng(["capacity", &bare.to_string_lossy(), "--people", "5..60"]);
+    assert_eq!(bare.code, Some(2));
+    assert!(bare.stderr.contains("no `thresholds`"), "{}", bare.stderr);
+}
+
+/// Everybody hears everybody: the law is known.
+#[test]
+fn a_sweep_finds_the_law() {
+    let folder = Folder::new("sweep");
+    let words = ["sweep", "--vary", "people=4,8,12,16,20,24", "--rounds", "2"];
+    let answer = experiment(&folder, &words);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    let told: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+    let deliveries = &told["costs"][0];
+    assert_eq!(deliveries["cost"], "deliveries");
+    let exponent = deliveries["exponents"][0]["value"].as_f64().unwrap();
+    assert!((1.8..2.2).contains(&exponent), "{deliveries}");
+    let rows = deliveries["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    let text = fs::read_to_string(folder.path("out/report.md")).unwrap();
+    assert!(text.contains("![deliveries by people](charts/sweep-deliveries.svg)"), "{text}");
+}
+
 #[test]
 fn a_suite_goes_on_with_what_is_missing() {
     let folder = Folder::new("suite");
