@@ -31,7 +31,8 @@ impl Sweep {
     /// Draws the report.
     pub fn draw(&self, about: &About) -> Result<Drawn, Error> {
         let mut sections = vec![self.overview()];
-        sections.extend(self.costs.iter().map(|growth| self.detail(growth)));
+        let told = self.costs.iter().filter(|growth| growth.has_answer());
+        sections.extend(told.map(|growth| self.detail(growth)));
         let is_answered = self.costs.iter().any(Growth::has_answer);
         Page {
             title: format!("Sweep: {}", about.name),
@@ -102,22 +103,19 @@ impl Sweep {
 
     fn overview(&self) -> Section {
         let mut table = Table::new(&["cost", "grows as", "exponent", "95 %", "at 10 × the size"]);
-        for growth in &self.costs {
+        let mut narrow = Table::new(&["cost", "grows as", "exponent", "at 10 ×"]);
+        for growth in self.costs.iter().filter(|growth| growth.has_answer()) {
             let exponents = growth.exponent_list();
             let all = |of: &dyn Fn(&(f64, Bounds)) -> String| {
                 exponents.iter().map(of).collect::<Vec<_>>().join(" · ")
             };
             let ahead = growth.ahead.as_ref().map(|ahead| growth.unit.show(ahead.cost));
-            table.row(
-                false,
-                [
-                    growth.name.clone(),
-                    short_verdict(growth),
-                    all(&|(value, _)| format!("{value:.2}")),
-                    all(&|(_, bounds)| pair(*bounds, |value| format!("{value:.2}"))),
-                    ahead.unwrap_or_else(|| "–".to_owned()),
-                ],
-            );
+            let ahead = ahead.unwrap_or_else(|| "–".to_owned());
+            let exponent = all(&|(value, _)| format!("{value:.2}"));
+            let bounds = all(&|(_, bounds)| pair(*bounds, |value| format!("{value:.2}")));
+            let (name, law) = (growth.name.clone(), short_verdict(growth));
+            narrow.row(false, [name.clone(), law.clone(), exponent.clone(), ahead.clone()]);
+            table.row(false, [name, law, exponent, bounds, ahead]);
         }
         Section {
             title: "How each cost grows".to_owned(),
@@ -125,6 +123,7 @@ impl Sweep {
                    lies outside of the data is true only if the law still holds there."
                 .to_owned(),
             table,
+            narrow,
             ..Section::default()
         }
     }
@@ -169,6 +168,7 @@ impl Growth {
     }
 
     fn has_answer(&self) -> bool {
-        self.exponents.is_some() || self.laws.as_ref().is_some_and(|laws| laws.best().is_some())
+        let is_law = |laws: &laws::Laws| !laws.believed().is_empty();
+        self.exponents.is_some() || self.laws.as_ref().is_some_and(is_law)
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn short_verdict(growth: &Growth) -> String {
     match &laws.verdict {
         Verdict::Law(law) => law.name().to_owned(),
         Verdict::CannotTell(laws) => {
-            laws.iter().map(|law| law.name()).collect::<Vec<_>>().join(" or ")
+            laws.iter().map(|law| law.name()).collect::<Vec<_>>().join(", ")
         }
         Verdict::TooFew => "too few sizes".to_owned(),
     }
