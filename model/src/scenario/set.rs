@@ -47,15 +47,22 @@ impl Scenario {
         Ok(())
     }
 
-    /// A target given as a name alone becomes a map, so that an option can be set beside it.
+    /// A target given as text becomes a map, so that an option can be set beside its name. What
+    /// stands behind the `?` of a URL is the URL's own.
     fn open_target(&mut self) {
         let Value::Map(pairs) = &mut self.root.value else { return };
         let target = pairs.iter_mut().find(|(key, _)| key.text() == Some("target"));
-        if let Some((_, node)) = target.filter(|(_, node)| node.text().is_some()) {
-            let name = Node { place: node.place, value: Value::Text("name".into()) };
-            let value = Value::Map(vec![(name, node.clone())]);
-            *node = Node { place: node.place, value };
+        let Some((_, node)) = target else { return };
+        let Some(text) = node.text().map(str::to_owned) else { return };
+        let part = |text: &str| Node { place: node.place, value: Value::Text(text.into()) };
+        let is_url = text.contains("://");
+        let (name, options) = text.split_once('?').filter(|_| !is_url).unwrap_or((&text, ""));
+        let mut pairs = vec![(part("name"), part(name))];
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            pairs.push((part(key), part(value)));
         }
+        *node = Node { place: node.place, value: Value::Map(pairs) };
     }
 }
 

@@ -291,3 +291,15 @@ fn a_parameter_sets_all_it_stands_for() {
     assert!(scenario.set("m", "7").is_ok(), "an unknown key is told by the plan");
     assert!(plan_of(&scenario).is_err());
 }
+
+#[test]
+fn an_option_that_is_written_behind_the_name_can_be_set() {
+    let text = "target: prosody?gc=shipped&vcard=lab\nrooms: [live]\n\
+                crowds: {a: {size: 1, journey: [login, disconnect]}}\ntimeline: [{run: a at once}]\n";
+    let mut scenario = Scenario::parse("s.yaml", text).unwrap();
+    scenario.set("target.gc", "generational").unwrap();
+    let target = plan_of(&scenario).unwrap().target;
+    assert_eq!(target.name, "prosody");
+    let options = [("gc", "generational"), ("vcard", "lab")];
+    assert_eq!(target.options, options.map(|(k, v)| (k.to_owned(), v.to_owned())).into());
+}
