@@ -18,7 +18,7 @@ const YARDSTICK_VERBS: &[Measure] = &[
 
 /// Protocols for the tests, with the features the documentation speaks of.
 static YARDSTICK: Facts =
-    facts_of("yardstick", YARDSTICK_VERBS, &[("history", ""), ("members", ""), ("presence", "")]);
+    facts_of("yardstick", YARDSTICK_VERBS, &[("avatars", ""), ("history", ""), ("members", "")]);
 /// Does not know `read`.
 static XMPP: Facts = facts_of(
     "xmpp",
