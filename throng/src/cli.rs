@@ -96,14 +96,8 @@ pub(crate) struct PlanArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// The run directory [default: runs/NAME-TIME]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Prints the summary as JSON on stdout
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) engine: EngineArgs,
+    pub(crate) output: OutputArgs,
 }
 
 /// How runs are carried out, whatever is run.
@@ -129,13 +123,14 @@ pub(crate) struct EngineArgs {
     pub(crate) i_am_allowed_to_load: Vec<String>,
 }
 
-/// How an experiment is carried out.
+/// How one run or several are carried out, and where they go.
 #[derive(Debug, Args)]
-pub(crate) struct LabArgs {
-    /// The experiment's folder; one that was interrupted goes on [default: runs/KIND-NAME-TIME]
+pub(crate) struct OutputArgs {
+    /// The folder; an experiment or suite that was interrupted goes on in its own
+    /// [default: runs/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Prints the answer as JSON on stdout
+    /// Prints the answer or the summary as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -179,7 +174,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) lab: LabArgs,
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -204,7 +199,7 @@ pub(crate) struct AblateArgs {
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) rounds: u32,
     #[command(flatten)]
-    pub(crate) lab: LabArgs,
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -227,7 +222,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
     #[command(flatten)]
-    pub(crate) lab: LabArgs,
+    pub(crate) output: OutputArgs,
 }
 
 /// How a capacity is searched for.
@@ -269,7 +264,7 @@ pub(crate) struct CapacityArgs {
     #[arg(long, default_value = "5%", value_name = "PERCENT", value_parser = percent)]
     pub(crate) resolution: f64,
     #[command(flatten)]
-    pub(crate) lab: LabArgs,
+    pub(crate) output: OutputArgs,
 }
 
 /// The fewest and the most people: `10..20000`.

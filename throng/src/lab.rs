@@ -1,7 +1,7 @@
 //! Carries out experiments: trial after trial into one folder, and on from where an interrupted
 //! one was.
 
-use crate::cli::{LabArgs, ScenarioArgs};
+use crate::cli::{OutputArgs, ScenarioArgs};
 use crate::failure::Failure;
 use crate::governed::Governed;
 use crate::load::{load, load_arm};
@@ -26,7 +26,7 @@ impl<'a> Lab<'a> {
         kind: &str,
         question: &impl Serialize,
         scenario: &'a ScenarioArgs,
-        args: &'a LabArgs,
+        args: &'a OutputArgs,
     ) -> Result<Lab<'a>, Failure> {
         let loaded = load(scenario)?;
         let named = || trial::default_dir(&format!("{kind}-{}", loaded.plan.name));

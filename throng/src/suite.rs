@@ -54,9 +54,9 @@ pub(crate) fn run(args: &RunArgs, text: &str) -> Ending {
     let steps = suite.experiments.iter().enumerate().map(|(i, entry)| step(i, entry, folder));
     let mut steps: Vec<Step> =
         steps.collect::<Result<_, _>>().map_err(|why| Failure::usage(format!("{at}: {why}")))?;
-    let setting = Setting::new(&args.engine)?;
+    let setting = Setting::new(&args.output.engine)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let dir = args.out.clone().unwrap_or_else(|| trial::default_dir(&stem));
+    let dir = args.output.out.clone().unwrap_or_else(|| trial::default_dir(&stem));
     std::fs::create_dir_all(&dir)
         .map_err(|error| Failure::unmeasured(format!("cannot make {}: {error}", dir.display())))?;
     let before = read(&dir);
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &RunArgs, text: &str) -> Ending {
         }
     }
     let entries: Vec<Entry> = steps.into_iter().map(|step| step.entry).collect();
-    match args.json {
+    match args.output.json {
         true => crate::command::run::print_json(&entries)?,
         false => print!("{}", index(&suite.suite, &entries).map_err(unreadable)?.text(Some(&dir))),
     }

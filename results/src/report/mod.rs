@@ -167,15 +167,21 @@ impl<'a> Drawing<'a> {
             "provenance": self.provenance,
             "profiles": self.profiles,
             "charts": charts,
-            "style": format!("{STYLE}{}", profile::STYLE),
-            "script": format!("{SCRIPT}{}", profile::SCRIPT),
-            "uplot_style": UPLOT_STYLE,
-            "uplot_license": UPLOT_LICENSE,
-            "uplot_script": UPLOT_SCRIPT,
+            "assets": assets(),
             "data": data,
         });
         fill(environment, template, values)
     }
+}
+
+/// What every page carries, so that it works without a network.
+fn assets() -> serde_json::Value {
+    serde_json::json!({
+        "style": format!("{UPLOT_STYLE}{STYLE}{}", profile::STYLE),
+        "script": format!("{SCRIPT}{}", profile::SCRIPT),
+        "uplot": UPLOT_SCRIPT,
+        "uplot_license": UPLOT_LICENSE,
+    })
 }
 
 /// For pages: every value is escaped unless the template says otherwise.

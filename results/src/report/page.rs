@@ -4,9 +4,8 @@
 use super::chart::{Backdrop, Chart, Latencies};
 use super::table::Table;
 use super::text::Text;
-use super::{Data, SCRIPT, STYLE, UPLOT_LICENSE, UPLOT_SCRIPT, UPLOT_STYLE, escape, svg};
+use super::{Data, escape, svg};
 use crate::error::Error;
-use crate::profile;
 use serde::Serialize;
 use std::path::Path;
 
@@ -152,11 +151,7 @@ impl Page {
             PAGE,
             serde_json::json!({
                 "p": self,
-                "style": format!("{STYLE}{}", profile::STYLE),
-                "script": format!("{SCRIPT}{}", profile::SCRIPT),
-                "uplot_style": UPLOT_STYLE,
-                "uplot_license": UPLOT_LICENSE,
-                "uplot_script": UPLOT_SCRIPT,
+                "assets": super::assets(),
                 "data": escape::script(&json),
             }),
         )

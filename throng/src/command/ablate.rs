@@ -14,12 +14,12 @@ pub(crate) fn ablate(args: &AblateArgs) -> Ending {
     let loaded = load(&args.scenario)?;
     let features = features(&loaded, &args.features)?;
     let rounds = design(&features, args.rounds as usize);
-    let mut lab = Lab::open("ablate", &rounds, &args.scenario, &args.lab)?;
+    let mut lab = Lab::open("ablate", &rounds, &args.scenario, &args.output)?;
     let trials = lab.pursue(&rounds)?;
     let (ablation, drawn) = ablate_trials(&features, &trials)
         .map_err(|error| Failure::unmeasured(error.to_string()))?;
     lab.conclude(&ablation, &drawn)?;
-    match args.lab.json {
+    match args.output.json {
         true => print_json(&ablation)?,
         false => print!("{}", drawn.text(Some(lab.dir()))),
     }

@@ -41,7 +41,7 @@ fn stepped(args: &CapacityArgs) -> Ending {
         resolution: args.resolution.max(1e-6),
         ..Question::about(args.people.0, args.people.1)
     };
-    let mut lab = Lab::open("capacity", &question, &args.scenario, &args.lab)?;
+    let mut lab = Lab::open("capacity", &question, &args.scenario, &args.output)?;
     let trials = lab.pursue(&question)?;
     let Next::Answer(found) = next(&question, &Question::levels(&trials)) else {
         return Err(Failure::unmeasured("the search ended without an answer"));
@@ -68,7 +68,7 @@ fn continuous(args: &CapacityArgs, loaded: &Loaded, settings: Settings) -> Endin
         ..settings
     };
     let arm = held(loaded, &settings);
-    let mut lab = Lab::open("capacity", &(&arm, &settings), &args.scenario, &args.lab)?;
+    let mut lab = Lab::open("capacity", &(&arm, &settings), &args.scenario, &args.output)?;
     let plan = load_arm(&args.scenario, &arm)?.plan;
     let mut governed = Governed::new(plan.thresholds, settings);
     let trial = lab.govern(&arm, &mut governed)?;
@@ -121,7 +121,7 @@ fn conclude(
     drawn: &results::experiment::Drawn,
 ) -> Result<(), Failure> {
     lab.conclude(answer, drawn)?;
-    match args.lab.json {
+    match args.output.json {
         true => print_json(answer)?,
         false => print!("{}", drawn.text(Some(lab.dir()))),
     }

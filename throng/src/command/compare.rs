@@ -28,7 +28,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Ending {
     let other = if args.aa { args.base.as_ref() } else { args.candidate.as_ref() };
     let arms = [arm(LABELS[0], args.base.as_ref())?, arm(LABELS[1], other)?];
     let rounds = Sequence::rounds(&arms, args.pairs as usize);
-    let mut lab = Lab::open("compare", &rounds, &args.scenario, &args.lab)?;
+    let mut lab = Lab::open("compare", &rounds, &args.scenario, &args.output)?;
     let trials = lab.pursue(&rounds)?;
     let of = |label: &str| -> Vec<Trial> {
         trials.iter().filter(|trial| trial.arm.label == label).cloned().collect()
@@ -57,10 +57,10 @@ fn compare_stored(args: &CompareArgs, candidates: &str) -> Ending {
         tolerate: args.tolerate,
     };
     let (comparison, drawn) = compare_trials(&question, &base, &candidate).map_err(unreadable)?;
-    if let Some(dir) = &args.lab.out {
+    if let Some(dir) = &args.output.out {
         results::experiment::write_report(dir, &drawn).map_err(unreadable)?;
     }
-    report(args, &comparison, &drawn, args.lab.out.as_deref())
+    report(args, &comparison, &drawn, args.output.out.as_deref())
 }
 
 /// Tells everybody who wants to know.
@@ -70,7 +70,7 @@ fn report(
     drawn: &Drawn,
     dir: Option<&Path>,
 ) -> Ending {
-    match args.lab.json {
+    match args.output.json {
         true => print_json(comparison)?,
         false => print!("{}", drawn.text(dir)),
     }

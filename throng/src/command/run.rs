@@ -15,10 +15,10 @@ pub(crate) fn run(args: &RunArgs) -> Ending {
         return suite::run(args, &text);
     }
     let loaded = load(&args.scenario)?;
-    let dir = args.out.clone().unwrap_or_else(|| trial::default_dir(&loaded.plan.name));
-    trial::carry_out(&loaded, &dir, &Setting::new(&args.engine)?, None)?;
+    let dir = args.output.out.clone().unwrap_or_else(|| trial::default_dir(&loaded.plan.name));
+    trial::carry_out(&loaded, &dir, &Setting::new(&args.output.engine)?, None)?;
     let analysis = results::draw(&dir).map_err(|error| Failure::unmeasured(error.to_string()))?;
-    print(&analysis, &dir, args.json)?;
+    print(&analysis, &dir, args.output.json)?;
     Ok(results::exit_code(analysis.summary.verdict))
 }
 

@@ -19,12 +19,12 @@ pub(crate) fn sweep(args: &SweepArgs) -> Ending {
     let design = Design::new(vary, args.rounds as usize, loaded.plan.seed).map_err(bad)?;
     let whole = (!loaded.has_people).then_some(PEOPLE);
     let sequence = design.sequence(whole);
-    let mut lab = Lab::open("sweep", &sequence, &args.scenario, &args.lab)?;
+    let mut lab = Lab::open("sweep", &sequence, &args.scenario, &args.output)?;
     let trials = lab.pursue(&sequence)?;
     let (sweep, drawn) = sweep_trials(&design, &trials, loaded.plan.seed)
         .map_err(|error| Failure::unmeasured(error.to_string()))?;
     lab.conclude(&sweep.told(), &drawn)?;
-    match args.lab.json {
+    match args.output.json {
         true => print_json(&sweep.told())?,
         false => print!("{}", drawn.text(Some(lab.dir()))),
     }

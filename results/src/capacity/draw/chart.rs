@@ -5,7 +5,7 @@ use crate::capacity::{Capacity, Curve, Limit, Point};
 use crate::report::chart::{Axis, Hue, Unit};
 use crate::report::escape::xml;
 use crate::report::format::count;
-use crate::report::svg::{CHAR, LEFT, Scale, WIDTH, color, tick};
+use crate::report::svg::{CHAR, LEFT, Scale, WIDTH, color, open, tick};
 use crate::report::table::judged_value;
 use crate::summary::{Judged, Outcome};
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ pub(super) fn draw(picture: &Picture<'_>) -> String {
     let values = || curve.points.iter().filter_map(|point| point.value).chain([curve.bound]);
     let scale = scale(curve, values);
     let y = |value: f64| BOTTOM - scale.share(value) * (BOTTOM - TOP);
-    let mut svg = head(&curve.text);
+    let mut svg = open(&curve.text, WIDTH, HEIGHT, LEFT) + &legend();
     interval(&mut svg, picture, &people);
     axes(&mut svg, &people, &scale, curve, &y);
     limit(&mut svg, curve, y(curve.bound));
@@ -142,6 +142,7 @@ fn unit(curve: &Curve) -> Unit {
     match curve.unit.as_str() {
         "ms" => Unit::Ms,
         "%" => Unit::Percent,
+        "B" => Unit::Bytes,
         _ => Unit::Count,
     }
 }
@@ -152,24 +153,6 @@ fn scale<V: Iterator<Item = f64>>(curve: &Curve, values: impl Fn() -> V) -> Scal
     let high = values().fold(0.0, f64::max);
     let log = unit == Unit::Ms && high > low * LOG_FROM;
     Scale::of(&Axis { label: String::new(), unit, log }, values())
-}
-
-fn head(title: &str) -> String {
-    let title = xml(title);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         width=\"{WIDTH}\" height=\"{HEIGHT}\" style=\"max-width:100%;height:auto\" role=\"img\" \
-         font-size=\"12\" \
-         font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n\
-         <title>{title}</title>\n\
-         <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"#ffffff\" \
-         stroke=\"#d5dae1\"/>\n\
-         <text x=\"{LEFT}\" y=\"26\" font-size=\"15\" font-weight=\"600\" \
-         fill=\"#1c2430\">{title}</text>\n{}",
-        WIDTH - 1.0,
-        HEIGHT - 1.0,
-        legend(),
-    )
 }
 
 /// The signs, each with its word.
