@@ -170,6 +170,9 @@ pub(crate) struct CompareArgs {
     /// Regressions up to this size do not fail, as in 5%
     #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = percent)]
     pub(crate) tolerate: f64,
+    /// Searches also for how many people each side holds, between these numbers
+    #[arg(long, value_name = "LOW..HIGH", value_parser = people)]
+    pub(crate) capacity: Option<(u32, u32)>,
     /// Writes the comparison as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

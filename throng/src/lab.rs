@@ -11,11 +11,12 @@ use results::experiment::{Arm, Design, Drawn, Experiment, Told, Trial};
 use results::run::iso_utc;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// An experiment under way.
 pub(crate) struct Lab<'a> {
     scenario: &'a ScenarioArgs,
-    setting: Setting<'a>,
+    setting: Rc<Setting<'a>>,
     experiment: Experiment,
 }
 
@@ -28,12 +29,34 @@ impl<'a> Lab<'a> {
         scenario: &'a ScenarioArgs,
         args: &'a OutputArgs,
     ) -> Result<Lab<'a>, Failure> {
-        let loaded = load(scenario)?;
-        let named = || trial::default_dir(&format!("{kind}-{}", loaded.plan.name));
+        let name = load(scenario)?.plan.name;
+        let named = || trial::default_dir(&format!("{kind}-{name}"));
         let dir = args.out.clone().unwrap_or_else(named);
+        let setting = Rc::new(Setting::new(&args.engine)?);
+        Lab::at(dir, kind, question, scenario, setting)
+    }
+
+    /// An experiment that is a part of this one, in a folder of its own.
+    pub(crate) fn within(
+        &self,
+        dir: PathBuf,
+        kind: &str,
+        question: &impl Serialize,
+    ) -> Result<Lab<'a>, Failure> {
+        Lab::at(dir, kind, question, self.scenario, self.setting.clone())
+    }
+
+    fn at(
+        dir: PathBuf,
+        kind: &str,
+        question: &impl Serialize,
+        scenario: &'a ScenarioArgs,
+        setting: Rc<Setting<'a>>,
+    ) -> Result<Lab<'a>, Failure> {
+        let loaded = load(scenario)?;
+        let question = (question, &scenario.set, scenario.scale, scenario.seed);
         let question =
-            serde_json::to_value((question, &scenario.set, scenario.scale, scenario.seed))
-                .map_err(|error| Failure::usage(error.to_string()))?;
+            serde_json::to_value(question).map_err(|error| Failure::usage(error.to_string()))?;
         let told = Told {
             kind: kind.to_owned(),
             name: loaded.plan.name.clone(),
@@ -45,7 +68,7 @@ impl<'a> Lab<'a> {
         };
         let experiment = Experiment::open(&dir, told, &loaded.text)
             .map_err(|error| Failure::usage(error.to_string()))?;
-        Ok(Lab { scenario, setting: Setting::new(&args.engine)?, experiment })
+        Ok(Lab { scenario, setting, experiment })
     }
 
     /// The folder.

@@ -26,6 +26,7 @@ pub use answer::{Capacity, Curve, Ended, Limit, Point};
 pub use draw::About;
 pub use level::{Fate, Level};
 pub use search::next;
+pub use stepped::Of;
 pub use window::Window;
 
 use serde::{Deserialize, Serialize};

@@ -9,6 +9,7 @@ mod row;
 pub use junit::junit;
 pub use row::{Row, RowVerdict};
 
+use crate::capacity::Capacity;
 use crate::experiment::{Drawn, Figure, Trial, figures, warm_up_s};
 use crate::profile::{self, Difference};
 use crate::report::chart::Backdrop;
@@ -126,6 +127,8 @@ pub struct Question {
     pub is_aa: bool,
     /// The relative difference that is tolerated: 0.02 for 2 %.
     pub tolerate: f64,
+    /// How many people each side holds, if that was searched for.
+    pub capacities: Option<(Capacity, Capacity)>,
 }
 
 /// Compares the trials of two sides, reading their run directories, and draws the report.
@@ -156,7 +159,11 @@ pub fn compare(
         tolerate: question.tolerate,
         ..Comparison::default()
     };
-    let comparison = comparison.judged(&base_figures, &candidate_figures);
+    let mut comparison = comparison.judged(&base_figures, &candidate_figures);
+    if let Some((base, candidate)) = &question.capacities {
+        comparison.rows.insert(0, row::capacity(base, candidate));
+        comparison.verdict = comparison.whole();
+    }
     let backdrop = first.map(|run| Backdrop::of(&Analysis::of(run).summary));
     let charts = charts::charts(&base.runs, &candidate.runs);
     let page = draw::page(&comparison, backdrop, charts, profiles(&base_dirs, &candidate_dirs)?);
@@ -243,15 +250,20 @@ impl Comparison {
         }
         let blind = row::runs_for_a_verdict(&self.rows, base.len(), candidate.len());
         self.remarks.extend(blind.filter(|_| is_comparable));
+        self.verdict = self.whole();
+        self
+    }
+
+    /// What all rows together say.
+    fn whole(&self) -> Verdict {
         let any = |verdict| self.rows.iter().any(|row| row.verdict == verdict);
-        self.verdict = match () {
+        match () {
             () if self.candidate.crashes.len() > self.base.crashes.len() => Verdict::Regressed,
-            () if !is_comparable => Verdict::NotComparable,
             () if any(RowVerdict::Regressed) => Verdict::Regressed,
             () if any(RowVerdict::Improved) => Verdict::Improved,
-            () => Verdict::NoDifference,
-        };
-        self
+            () if any(RowVerdict::NoDifference) => Verdict::NoDifference,
+            () => Verdict::NotComparable,
+        }
     }
 
     /// Loads that differ: what was not asked equally cannot be compared.

@@ -1,6 +1,7 @@
 //! One figure compared: values of both sides, difference, test, verdict.
 
 use super::{ALPHA, POWER, SEED};
+use crate::capacity::{Capacity, Limit};
 use crate::experiment::{Better, Figure, Unit};
 use crate::stats::{self, Bounds};
 use serde::{Deserialize, Serialize};
@@ -142,6 +143,39 @@ fn verdict(row: &Row) -> RowVerdict {
         (false, _) => RowVerdict::NoDifference,
         (true, true) => RowVerdict::Improved,
         (true, false) => RowVerdict::Regressed,
+    }
+}
+
+/// How many people both sides hold: they differ if their intervals do not touch. Each end of an
+/// interval was tried several times, so there is no test besides.
+pub(super) fn capacity(base: &Capacity, candidate: &Capacity) -> Row {
+    let interval = |capacity: &Capacity| -> Option<Bounds> {
+        let low = f64::from(capacity.people?);
+        let high = capacity.failed.filter(|_| !matches!(capacity.limit, Limit::Generator(_)));
+        Some(Bounds { low, high: high.map_or(f64::INFINITY, f64::from) })
+    };
+    let mean = |capacity: &Capacity| f64::from(capacity.people.unwrap_or(0));
+    let (a, b) = (interval(base), interval(candidate));
+    let verdict = match (a, b) {
+        (Some(a), Some(b)) if b.low >= a.high => RowVerdict::Improved,
+        (Some(a), Some(b)) if a.low >= b.high => RowVerdict::Regressed,
+        (Some(_), Some(_)) => RowVerdict::NoDifference,
+        _ => RowVerdict::NotComparable,
+    };
+    let is_known = a.is_some() && b.is_some();
+    Row {
+        name: "people it holds".to_owned(),
+        unit: Unit::Count,
+        better: Better::More,
+        base: vec![mean(base)],
+        candidate: vec![mean(candidate)],
+        base_mean: mean(base),
+        base_bounds: a,
+        candidate_mean: mean(candidate),
+        candidate_bounds: b,
+        difference: is_known.then(|| mean(candidate) / mean(base) - 1.0),
+        verdict,
+        ..Row::default()
     }
 }
 

@@ -117,12 +117,15 @@ pub fn sweep(design: &Design, trials: &[Trial], seed: u64) -> Result<(Sweep, Dra
         }
         let Some(values) = design.values(&trial.arm) else { continue };
         let run = Run::load(&trial.dir)?;
-        let received = trial.summary.ledger.received + trial.summary.ledger.announcements_received;
-        let value = received as f64;
-        let name = "deliveries".to_owned();
-        let received = Figure { name, unit: Counted::Count, value, ..Figure::default() };
+        let ledger = &trial.summary.ledger;
+        let counts =
+            [("deliveries", ledger.received), ("announcements", ledger.announcements_received)];
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| {
+            let (name, value) = (name.to_owned(), count as f64);
+            Figure { name, unit: Counted::Count, value, ..Figure::default() }
+        });
         // The sizes of a sweep are not alike, so nothing is cut by a rule made for one size.
-        let cost = std::iter::once(received).chain(figures(&run, 0.0)).collect();
+        let cost = counts.chain(figures(&run, 0.0)).collect();
         points.push(SweepPoint { values, cost });
         about.name.clone_from(&trial.summary.name);
         about.about.clone_from(&trial.summary.about);

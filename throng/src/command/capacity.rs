@@ -9,7 +9,7 @@ use crate::load::{Loaded, load, load_arm};
 use model::PhaseKind;
 use results::Summary;
 use results::capacity::continuous::{Settings, Settled};
-use results::capacity::{About, Capacity, Limit, Next, Question, next};
+use results::capacity::{About, Capacity, Limit, Question};
 use results::experiment::Arm;
 use serde::Serialize;
 
@@ -19,18 +19,24 @@ const BROKEN: u8 = 1;
 /// Searches for the most people at whom all thresholds are kept.
 pub(crate) fn capacity(args: &CapacityArgs) -> Ending {
     let loaded = load(&args.scenario)?;
-    if loaded.plan.thresholds.is_empty() {
-        return Err(Failure::usage(
-            "the scenario has no `thresholds`, and they are the criteria of a capacity: nothing \
-             could ever be too many",
-        ));
-    }
+    refuse_without_criteria(&loaded)?;
     match args.style {
         Style::Stepped => stepped(args),
         Style::Continuous => {
             continuous(args, &loaded, Settings::brisk(args.people.0, args.people.1))
         }
         Style::Mattermost => continuous(args, &loaded, Settings::mattermost(args.people.1)),
+    }
+}
+
+/// Without criteria nothing could ever be too many.
+pub(crate) fn refuse_without_criteria(loaded: &Loaded) -> Result<(), Failure> {
+    match loaded.plan.thresholds.is_empty() {
+        false => Ok(()),
+        true => Err(Failure::usage(
+            "the scenario has no `thresholds`, and they are the criteria of a capacity: nothing \
+             could ever be too many",
+        )),
     }
 }
 
@@ -43,12 +49,11 @@ fn stepped(args: &CapacityArgs) -> Ending {
     };
     let mut lab = Lab::open("capacity", &question, &args.scenario, &args.output)?;
     let trials = lab.pursue(&question)?;
-    let Next::Answer(found) = next(&question, &Question::levels(&trials)) else {
-        return Err(Failure::unmeasured("the search ended without an answer"));
-    };
-    let about = trials.last().map(|trial| about(&trial.summary)).unwrap_or_default();
+    let found = question.answer(&trials);
+    let found = found.ok_or_else(|| Failure::unmeasured("the search ended without an answer"))?;
+    let about = trials.last().map(|trial| about_of(&trial.summary)).unwrap_or_default();
     let drawn = found.draw(&about).map_err(undrawn)?;
-    conclude(args, &mut lab, &*found, &drawn)?;
+    conclude(args, &mut lab, &found, &drawn)?;
     Ok(code(&found))
 }
 
@@ -73,7 +78,7 @@ fn continuous(args: &CapacityArgs, loaded: &Loaded, settings: Settings) -> Endin
     let mut governed = Governed::new(plan.thresholds, settings);
     let trial = lab.govern(&arm, &mut governed)?;
     let settled = governed.settled();
-    let drawn = settled.draw(&about(&trial.summary)).map_err(undrawn)?;
+    let drawn = settled.draw(&about_of(&trial.summary)).map_err(undrawn)?;
     conclude(args, &mut lab, &settled, &drawn)?;
     Ok(settled_code(&settled))
 }
@@ -106,7 +111,8 @@ fn held(loaded: &Loaded, settings: &Settings) -> Arm {
     Arm { set: vec![set], ..Arm::named("moving") }
 }
 
-fn about(summary: &Summary) -> About {
+/// What a report says besides the answer.
+pub(crate) fn about_of(summary: &Summary) -> About {
     About {
         name: summary.name.clone(),
         about: summary.about.clone(),

@@ -1,10 +1,12 @@
 //! `throng compare`: is the new build better?
 
 use crate::cli::CompareArgs;
+use crate::command::capacity::{about_of, refuse_without_criteria};
 use crate::command::run::print_json;
 use crate::failure::{Ending, Failure};
 use crate::lab::{self, Lab};
 use crate::site;
+use results::capacity::{Capacity, Of};
 use results::compare::{Comparison, Question, compare as compare_trials, junit};
 use results::experiment::{Arm, Drawn, Sequence, Trial, stored};
 use std::path::{Path, PathBuf};
@@ -33,11 +35,37 @@ pub(crate) fn compare(args: &CompareArgs) -> Ending {
     let of = |label: &str| -> Vec<Trial> {
         trials.iter().filter(|trial| trial.arm.label == label).cloned().collect()
     };
-    let question = Question { base, candidate, is_aa: args.aa, tolerate: args.tolerate };
+    let capacities = match args.capacity {
+        Some(people) => {
+            Some((hold(args, &lab, &arms[0], people)?, hold(args, &lab, &arms[1], people)?))
+        }
+        None => None,
+    };
+    let question =
+        Question { base, candidate, is_aa: args.aa, tolerate: args.tolerate, capacities };
     let (comparison, drawn) =
         compare_trials(&question, &of(LABELS[0]), &of(LABELS[1])).map_err(unreadable)?;
     lab.conclude(&comparison, &drawn)?;
     report(args, &comparison, &drawn, Some(lab.dir()))
+}
+
+/// How many people one side holds, in a folder within the comparison's.
+fn hold(
+    args: &CompareArgs,
+    lab: &Lab<'_>,
+    arm: &Arm,
+    (low, high): (u32, u32),
+) -> Result<Capacity, Failure> {
+    refuse_without_criteria(&crate::load::load_arm(&args.scenario, arm)?)?;
+    let question = results::capacity::Question::about(low, high);
+    let dir = lab.dir().join(format!("capacity-{}", arm.label));
+    let mut lab = lab.within(dir, "capacity", &(&question, arm))?;
+    let trials = lab.pursue(&Of { question: &question, arm })?;
+    let found = question.answer(&trials);
+    let found = found.ok_or_else(|| Failure::unmeasured("the search ended without an answer"))?;
+    let about = trials.last().map(|trial| about_of(&trial.summary)).unwrap_or_default();
+    lab.conclude(&found, &found.draw(&about).map_err(unreadable)?)?;
+    Ok(found)
 }
 
 /// Compares runs that were made before.
@@ -53,8 +81,8 @@ fn compare_stored(args: &CompareArgs, candidates: &str) -> Ending {
     let question = Question {
         base: name(&base),
         candidate: name(&candidate),
-        is_aa: false,
         tolerate: args.tolerate,
+        ..Question::default()
     };
     let (comparison, drawn) = compare_trials(&question, &base, &candidate).map_err(unreadable)?;
     if let Some(dir) = &args.output.out {

@@ -2,7 +2,7 @@
 //! were, and say so when a target dies.
 
 use crate::rig::{Answer, Folder};
-use results::compare::{Comparison, Verdict};
+use results::compare::{Comparison, RowVerdict, Verdict};
 use results::experiment::told;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -156,6 +156,15 @@ thresholds: {arrivals: at most 17, lost: 0}
     assert!(found.held >= 2);
     let page = fs::read_to_string(folder.path("out/report.html")).unwrap();
     assert!(page.contains("17 people") && page.contains("<svg"));
+
+    let words = ["compare", &scenario, "--candidate", "?codec=json", "--pairs", "3"];
+    let more = ["--capacity", "14..20", "--quiet", "--json", "--out", "both"];
+    let answer = folder.throng([&words[..], &more[..]].concat());
+    let both: Comparison = serde_json::from_str(&answer.stdout).unwrap();
+    let row = &both.rows[0];
+    assert_eq!((row.name.as_str(), row.verdict), ("people it holds", RowVerdict::NoDifference));
+    assert_eq!((row.base_mean, row.candidate_mean), (17.0, 17.0), "{}", answer.stderr);
+    assert!(folder.path("both/capacity-candidate/report.html").exists());
 
     let bare = folder.write("bare.yaml", &text.replace("thresholds", "x-thresholds"));
     let bare = folder.throng(["capacity", &bare.to_string_lossy(), "--people", "5..60"]);
