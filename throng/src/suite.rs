@@ -1,10 +1,11 @@
 //! Suites: several experiments in order, each a command of its own process in a folder of its own,
 //! with one index. A suite that was interrupted goes on with what is missing.
 
-use crate::cli::RunArgs;
+use crate::cli::{Cli, RunArgs};
 use crate::failure::{Ending, Failure};
 use crate::lab;
 use crate::trial::{self, Setting};
+use clap::Parser;
 use engine::clock::Clock;
 use engine::target::wait_for;
 use results::experiment::write_report;
@@ -41,9 +42,18 @@ pub(crate) fn is_suite(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("suite:"))
 }
 
-/// Carries out what is missing of a suite. The exit code is the worst of its experiments'.
-pub(crate) fn run(args: &RunArgs, text: &str) -> Ending {
-    let path = &args.scenario.scenario;
+/// Prints what a suite will do, a command line each.
+pub(crate) fn plan(path: &Path, text: &str) -> Ending {
+    let (title, steps) = read_suite(path, text)?;
+    println!("{title}");
+    for step in steps {
+        println!("  {:<24} throng {}", step.entry.name, step.words.join(" "));
+    }
+    Ok(0)
+}
+
+/// Reads a suite and looks through all of it before anything is begun.
+fn read_suite(path: &Path, text: &str) -> Result<(String, Vec<Step>), Failure> {
     let at = path.display();
     let suite: Suite = serde_saphyr::from_str(text)
         .map_err(|error| Failure::usage(format!("{at}: this is no suite: {error}")))?;
@@ -52,8 +62,15 @@ pub(crate) fn run(args: &RunArgs, text: &str) -> Ending {
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     let steps = suite.experiments.iter().enumerate().map(|(i, entry)| step(i, entry, folder));
-    let mut steps: Vec<Step> =
-        steps.collect::<Result<_, _>>().map_err(|why| Failure::usage(format!("{at}: {why}")))?;
+    let steps: Result<Vec<Step>, String> = steps.collect();
+    let steps = steps.map_err(|why| Failure::usage(format!("{at}: {why}")))?;
+    Ok((suite.suite, steps))
+}
+
+/// Carries out what is missing of a suite. The exit code is the worst of its experiments'.
+pub(crate) fn run(args: &RunArgs, text: &str) -> Ending {
+    let path = &args.scenario.scenario;
+    let (title, mut steps) = read_suite(path, text)?;
     let setting = Setting::new(&args.output.engine)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let dir = args.output.out.clone().unwrap_or_else(|| trial::default_dir(&stem));
@@ -69,7 +86,7 @@ pub(crate) fn run(args: &RunArgs, text: &str) -> Ending {
             carry_out(&mut steps[i], &dir, &setting)?;
         }
         steps[i].entry.read(&dir.join(&name)).map_err(unreadable)?;
-        write(&dir, &suite.suite, &steps)?;
+        write(&dir, &title, &steps)?;
         if setting.is_interrupted() {
             return Err(Failure::unmeasured(format!(
                 "interrupted; the same command with --out {} goes on",
@@ -80,7 +97,7 @@ pub(crate) fn run(args: &RunArgs, text: &str) -> Ending {
     let entries: Vec<Entry> = steps.into_iter().map(|step| step.entry).collect();
     match args.output.json {
         true => crate::command::run::print_json(&entries)?,
-        false => print!("{}", index(&suite.suite, &entries).map_err(unreadable)?.text(Some(&dir))),
+        false => print!("{}", index(&title, &entries).map_err(unreadable)?.text(Some(&dir))),
     }
     Ok(entries.iter().filter_map(|entry| entry.code).max().unwrap_or(0))
 }
@@ -106,8 +123,15 @@ fn step(number: usize, entry: &BTreeMap<String, Value>, folder: &Path) -> Result
     for (key, value) in entry.iter().filter(|(key, _)| *key != command && *key != "as") {
         options(&mut words, key, value).map_err(|why| format!("{}: {why}", place()))?;
     }
+    Cli::try_parse_from(std::iter::once("throng").chain(words.iter().map(String::as_str)))
+        .map_err(|error| format!("{}: {}", place(), first_line(&error.to_string())))?;
     let name = format!("{:02}-{}", number + 1, label.replace(' ', "-"));
     Ok(Step { entry: Entry { name, command: command.clone(), ..Entry::default() }, words })
+}
+
+/// What clap complains about, without its advice on how to use the program.
+fn first_line(words: &str) -> &str {
+    words.lines().next().unwrap_or(words).trim_start_matches("error: ")
 }
 
 /// One key as options: `pairs: 3` is `--pairs=3`, `aa: true` is `--aa`, a list repeats, a map
@@ -224,6 +248,8 @@ mod tests {
             ("{run: 5}", "names no file"),
             ("{run: a.yaml, as: ../up}", "cannot name a folder"),
             ("{run: a.yaml, seed: }", "missing"),
+            ("{run: a.yaml, sede: 7}", "unexpected argument '--sede'"),
+            ("{compare: a.yaml, aa: true, pairs: 2}", "invalid value '2'"),
         ] {
             let error = words(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
