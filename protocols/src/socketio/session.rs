@@ -1,0 +1,703 @@
+//! One person's conversation with a Socket.IO application.
+
+use super::dialect::{Dialect, Done};
+use super::packet::{self, Kind, Packet, Part};
+use super::template::{Template, Values};
+use super::transport::{Input, Transport as Carrier};
+use super::{Setting, Transport};
+use crate::wire::deflate::Inflated;
+use crate::wire::frame::{Opcode, close_code};
+use crate::wire::{printable, socket};
+use memchr::memmem;
+use model::{
+    Effects, Event, Fault, FaultClass, Measure, Request, RoomId, Session, Shared, Tick,
+    Token, stamp,
+};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Most requests of one person that may wait for an answer at a time.
+const PENDING_MAX: usize = 1024;
+/// Longest name of a session, bytes.
+const SID_BYTES_MAX: usize = 200;
+/// Longest time between heartbeats that is believed, milliseconds: a day.
+const HEARTBEAT_MS_MAX: u64 = 86_400_000;
+/// Bytes of a refusal that are shown.
+const EXCERPT_BYTES_MAX: usize = 200;
+
+/// The handshake of Engine.IO: the data of the packet `open`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Open {
+    sid: String,
+    #[serde(default)]
+    upgrades: Vec<String>,
+    ping_interval: u64,
+    ping_timeout: u64,
+}
+
+/// How far a conversation has come.
+enum Stage {
+    /// No transport.
+    Idle,
+    /// The person is on its way in.
+    Rising(Box<Rising>),
+    /// Everything may be asked.
+    Online,
+}
+
+struct Rising {
+    token: Token,
+    password: Box<str>,
+    step: Step,
+    /// The target offers a WebSocket.
+    can_upgrade: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Engine.IO has to greet.
+    Opening,
+    /// The namespace has to be entered.
+    Connecting,
+    /// The way to the WebSocket is to be taken as soon as the polls are answered.
+    Leaving,
+    /// The WebSocket was asked for then.
+    Upgrading(Tick),
+    /// What the dialect calls login is to be answered.
+    Introducing,
+}
+
+/// A request that waits.
+struct Pending {
+    token: Token,
+    measure: Measure,
+    /// What must be found in the event that answers; an acknowledgment is known by its number.
+    event: Option<Box<[u8]>>,
+}
+
+/// What an event means to everybody who hears it.
+#[derive(Clone, Copy)]
+enum Meaning {
+    Nothing,
+    Delivery,
+    Announcement,
+}
+
+/// Signs of life. Since revision 4 the target pings; before, the client did.
+#[derive(Default)]
+struct Heartbeat {
+    interval_ms: u64,
+    timeout_ms: u64,
+    /// When the target was heard last, or asked.
+    since: Tick,
+    /// A ping of ours is to be answered.
+    is_asked: bool,
+}
+
+pub(super) struct SocketIoSession {
+    shared: Arc<Shared>,
+    setting: Arc<Setting>,
+    carrier: Carrier,
+    stage: Stage,
+    name: Box<str>,
+    /// The room entered last: whose announcements without a stamp are counted for.
+    room: Option<RoomId>,
+    pending: Vec<Pending>,
+    /// How many of them wait for an event.
+    listening: u32,
+    /// Binary frames that belong to the packet before.
+    parts: (u32, Meaning),
+    heartbeat: Heartbeat,
+}
+
+impl SocketIoSession {
+    pub(super) fn new(shared: Arc<Shared>, setting: Arc<Setting>) -> SocketIoSession {
+        SocketIoSession {
+            shared,
+            setting,
+            carrier: Carrier::default(),
+            stage: Stage::Idle,
+            name: "".into(),
+            room: None,
+            pending: Vec::new(),
+            listening: 0,
+            parts: (0, Meaning::Nothing),
+            heartbeat: Heartbeat::default(),
+        }
+    }
+
+    fn dialect(&self) -> &Dialect {
+        &self.setting.dialect
+    }
+
+    fn send(&mut self, packet: Vec<u8>, fx: &mut Effects) {
+        let sent = self.carrier.send(&self.setting, &self.shared.endpoint, packet, fx);
+        if let Err(fault) = sent {
+            self.give_up(fault.class, &fault.detail, fx);
+        }
+    }
+
+    /// A Socket.IO packet of our namespace, without its data.
+    fn head(&self, kind: u8) -> Vec<u8> {
+        let mut packet = Vec::with_capacity(128);
+        packet.extend_from_slice(&[b'4', kind]);
+        if self.setting.namespace != "/" {
+            packet.extend_from_slice(self.setting.namespace.as_bytes());
+            packet.push(b',');
+        }
+        packet
+    }
+
+    /// Says a verb in the words of the dialect.
+    fn say(&mut self, token: Token, measure: Measure, values: &Values<'_>, fx: &mut Effects) {
+        let setting = Arc::clone(&self.setting);
+        let Some(verb) = setting.dialect.verb(measure) else {
+            let detail = format!("the map `socketio` does not say how to {}", measure.name());
+            return fx.failed(token, FaultClass::RequestRefused, detail);
+        };
+        if self.pending.len() >= PENDING_MAX {
+            let detail = format!("{PENDING_MAX} requests wait for their answers");
+            return fx.failed(token, FaultClass::Backlog, detail);
+        }
+        let mut packet = self.head(b'2');
+        let event = match &verb.done {
+            Done::Ack => {
+                packet.extend_from_slice(token.0.to_string().as_bytes());
+                None
+            }
+            Done::Sent => None,
+            Done::Echo => Some(stamp_of(values.text).into()),
+            Done::Event(_, with) => Some(filled(with, values)),
+        };
+        verb.emit.fill(values, &mut packet);
+        let is_over = matches!(verb.done, Done::Sent);
+        if !is_over {
+            self.listening += u32::from(event.is_some());
+            self.pending.push(Pending { token, measure, event });
+        }
+        self.send(packet, fx);
+        if is_over && fx.close.is_none() {
+            self.answered(token, measure, Ok(()), fx);
+        } else if is_over {
+            fx.failed(token, FaultClass::Backlog, "nothing could be sent");
+        }
+    }
+
+    /// A request is over.
+    fn answered(
+        &mut self,
+        token: Token,
+        measure: Measure,
+        outcome: Result<(), Fault>,
+        fx: &mut Effects,
+    ) {
+        match (measure, outcome) {
+            (Measure::Login, Err(fault)) => {
+                fx.failed(token, FaultClass::LoginRefused, fault.detail.clone());
+                self.stage = Stage::Idle;
+                self.give_up(FaultClass::LoginRefused, &fault.detail, fx);
+            }
+            (measure, outcome) => {
+                if measure == Measure::Login {
+                    self.stage = Stage::Online;
+                }
+                fx.events.push(Event::Done(token, outcome));
+            }
+        }
+    }
+
+    /// One packet of Engine.IO.
+    #[inline]
+    fn hear(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
+        match payload.first() {
+            Some(b'4') if self.parts.0 > 0 => {
+                self.wrong("a packet before the parts of the last one have come", fx);
+            }
+            Some(b'4') => match packet::parse(&payload[1..]) {
+                Ok(packet) => self.packet(now, &packet, fx),
+                Err(why) => self.wrong(why, fx),
+            },
+            _ => self.engine(now, payload, fx),
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, now: Tick, packet: &Packet<'_>, fx: &mut Effects) {
+        let is_ours = packet.namespace == self.setting.namespace.as_bytes();
+        let is_early = matches!(&self.stage, Stage::Rising(rising)
+            if matches!(rising.step, Step::Opening | Step::Connecting));
+        match packet.kind {
+            _ if matches!(&self.stage, Stage::Rising(r) if r.step == Step::Opening) => {
+                self.wrong("a packet before the handshake", fx);
+            }
+            // Before revision 4 everybody is in the namespace `/` whatever they want.
+            _ if !is_ours => self.parts = (packet.attachments, Meaning::Nothing),
+            Kind::Event if !is_early => self.event(packet, fx),
+            Kind::Ack if !is_early => self.acknowledged(packet, fx),
+            Kind::Connect if is_early => self.connected(now, fx),
+            Kind::Error => self.refused(packet, is_early, fx),
+            Kind::Disconnect if !is_early => {
+                let detail = "the target disconnected the person from the namespace";
+                self.give_up(FaultClass::Closed, detail, fx);
+            }
+            _ => self.wrong("a packet that does not belong here", fx),
+        }
+    }
+
+    /// An event: the hot path.
+    #[inline]
+    fn event(&mut self, packet: &Packet<'_>, fx: &mut Effects) {
+        if self.listening > 0 {
+            self.overhear(packet.data, fx);
+        }
+        let meaning = self.meaning(packet.data);
+        self.note(meaning, packet.data, fx);
+        self.parts = (packet.attachments, meaning);
+        if let Some(id) = packet.id {
+            let mut answer = self.head(b'3');
+            answer.extend_from_slice(id.to_string().as_bytes());
+            answer.extend_from_slice(b"[]");
+            self.send(answer, fx);
+        }
+    }
+
+    #[inline]
+    fn meaning(&self, data: &[u8]) -> Meaning {
+        let is_in = |list: &[Box<[u8]>]| list.iter().any(|start| data.starts_with(start));
+        if is_in(&self.dialect().deliveries) {
+            Meaning::Delivery
+        } else if is_in(&self.dialect().announcements) {
+            Meaning::Announcement
+        } else {
+            Meaning::Nothing
+        }
+    }
+
+    #[inline]
+    fn note(&self, meaning: Meaning, bytes: &[u8], fx: &mut Effects) {
+        match meaning {
+            Meaning::Nothing => {}
+            Meaning::Delivery => fx.deliveries(bytes),
+            Meaning::Announcement if self.dialect().is_stamping => fx.announcements(bytes),
+            Meaning::Announcement => {
+                if let Some(room) = self.room {
+                    fx.events.push(Event::Presences(room, 1));
+                }
+            }
+        }
+    }
+
+    /// Looks whether an event answers a request.
+    fn overhear(&mut self, data: &[u8], fx: &mut Effects) {
+        let dialect = &self.setting.dialect;
+        let is_answer = |pending: &Pending| {
+            let Some(text) = &pending.event else { return false };
+            let starts = match dialect.verb(pending.measure).map(|verb| &verb.done) {
+                Some(Done::Event(start, _)) => data.starts_with(start),
+                Some(Done::Echo) => dialect.deliveries.iter().any(|start| data.starts_with(start)),
+                _ => false,
+            };
+            starts && memmem::find(data, text).is_some()
+        };
+        if let Some(at) = self.pending.iter().position(is_answer) {
+            self.settle(at, data, fx);
+        }
+    }
+
+    fn acknowledged(&mut self, packet: &Packet<'_>, fx: &mut Effects) {
+        self.parts = (packet.attachments, Meaning::Nothing);
+        if serde_json::from_slice::<serde::de::IgnoredAny>(packet.data).is_err() {
+            return self.wrong("an acknowledgment that is no JSON", fx);
+        }
+        let is_it = |pending: &Pending| {
+            pending.event.is_none() && Some(pending.token.0) == packet.id
+        };
+        match self.pending.iter().position(is_it) {
+            Some(at) => self.settle(at, packet.data, fx),
+            None => self.wrong("an acknowledgment of nothing", fx),
+        }
+    }
+
+    /// The request at `at` is answered with `data`.
+    fn settle(&mut self, at: usize, data: &[u8], fx: &mut Effects) {
+        let pending = self.pending.swap_remove(at);
+        self.listening -= u32::from(pending.event.is_some());
+        let refused = self.dialect().verb(pending.measure).and_then(|verb| verb.refused.as_ref());
+        let is_refused = |text: &Box<str>| memmem::find(data, text.as_bytes()).is_some();
+        let outcome = match refused.is_some_and(is_refused) {
+            true => Err(Fault::new(FaultClass::RequestRefused, excerpt(data))),
+            false => Ok(()),
+        };
+        self.answered(pending.token, pending.measure, outcome, fx);
+    }
+
+    /// A packet of Engine.IO that carries none of Socket.IO.
+    fn engine(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
+        let is_opening = matches!(&self.stage, Stage::Rising(r) if r.step == Step::Opening);
+        match (payload.first(), self.setting.revision) {
+            (Some(b'0'), _) if is_opening => self.greeted(now, &payload[1..], fx),
+            _ if is_opening => self.wrong("something else than the handshake", fx),
+            (Some(b'1'), _) => {
+                self.give_up(FaultClass::Closed, "the target closed the session", fx);
+            }
+            (Some(b'2'), 4) if self.carrier.is_probing() => {}
+            (Some(b'2'), 4) => {
+                self.heartbeat.since = now;
+                let pong = [b"3", &payload[1..]].concat();
+                self.send(pong, fx);
+            }
+            (Some(b'3'), _) if payload == b"3probe" && self.carrier.is_probing() => {
+                self.upgraded(now, fx);
+            }
+            (Some(b'3'), 3) => {
+                self.heartbeat.is_asked = false;
+                self.heartbeat.since = now;
+                fx.wake = Some(later(now, self.heartbeat.interval_ms));
+            }
+            (Some(b'6'), _) => {}
+            _ => self.wrong("a packet that is none of Engine.IO, or has no place here", fx),
+        }
+    }
+
+    /// Engine.IO says what is to be known: now the namespace.
+    fn greeted(&mut self, now: Tick, data: &[u8], fx: &mut Effects) {
+        let open: Open = match serde_json::from_slice(data) {
+            Ok(open) => open,
+            Err(error) => return self.wrong(&format!("a handshake that is none: {error}"), fx),
+        };
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~');
+        let is_named = !open.sid.is_empty() && open.sid.bytes().all(is_plain);
+        let beats = [open.ping_interval, open.ping_timeout];
+        if !is_named || open.sid.len() > SID_BYTES_MAX {
+            return self.wrong("a handshake with a name that fits into no URL", fx);
+        }
+        if open.ping_interval == 0 || beats.iter().any(|ms| *ms > HEARTBEAT_MS_MAX) {
+            return self.wrong("a handshake with impossible times", fx);
+        }
+        self.carrier.name(&open.sid);
+        let [interval_ms, timeout_ms] = beats;
+        self.heartbeat = Heartbeat { interval_ms, timeout_ms, since: now, is_asked: false };
+        fx.wake = Some(self.due());
+        let Stage::Rising(rising) = &mut self.stage else { return };
+        rising.step = Step::Connecting;
+        rising.can_upgrade = open.upgrades.iter().any(|name| name == "websocket");
+        let password = rising.password.clone();
+        if self.carrier.is_polling() {
+            fx.events.push(Event::Connected);
+        }
+        if self.setting.revision == 4 || self.setting.namespace != "/" {
+            let mut packet = self.head(b'0');
+            if let Some(auth) = &self.setting.dialect.auth {
+                let name = &*self.name;
+                let values = Values { name, nick: name, password: &password, ..Values::default() };
+                auth.fill(&values, &mut packet);
+            }
+            self.send(packet, fx);
+        }
+    }
+
+    /// The namespace is entered: on to the WebSocket if there is to be one.
+    fn connected(&mut self, now: Tick, fx: &mut Effects) {
+        let Stage::Rising(rising) = &mut self.stage else { return };
+        rising.step = Step::Leaving;
+        let can_upgrade = rising.can_upgrade;
+        match self.carrier.is_polling() && self.setting.transport == Transport::Upgrade {
+            false => self.introduce(fx),
+            true => {
+                fx.events.push(Event::Asked(Measure::Upgrade, 1));
+                if !can_upgrade {
+                    self.stayed(now, "the target offers no WebSocket", fx);
+                }
+            }
+        }
+    }
+
+    /// The conversation goes on by polling although a WebSocket was wanted.
+    fn stayed(&mut self, sent: Tick, why: &str, fx: &mut Effects) {
+        let fault = Fault::new(FaultClass::Upgrade, format!("stayed with polling: {why}"));
+        let measure = Measure::Upgrade;
+        fx.events.push(Event::Answered { measure, sent, outcome: Err(fault) });
+        self.introduce(fx);
+    }
+
+    /// The WebSocket works: the polling is left.
+    fn upgraded(&mut self, _: Tick, fx: &mut Effects) {
+        let Stage::Rising(rising) = &self.stage else { return };
+        let Step::Upgrading(sent) = rising.step else { return };
+        self.send(b"5".to_vec(), fx);
+        self.carrier.settle();
+        fx.events.push(Event::Answered { measure: Measure::Upgrade, sent, outcome: Ok(()) });
+        self.introduce(fx);
+    }
+
+    /// Says who the person is, if the dialect has words for it.
+    fn introduce(&mut self, fx: &mut Effects) {
+        let Stage::Rising(rising) = &mut self.stage else { return };
+        rising.step = Step::Introducing;
+        let (token, password) = (rising.token, rising.password.clone());
+        if self.dialect().verb(Measure::Login).is_none() {
+            return self.answered(token, Measure::Login, Ok(()), fx);
+        }
+        let name = self.name.clone();
+        let values = Values { name: &name, nick: &name, password: &password, ..Values::default() };
+        self.say(token, Measure::Login, &values, fx);
+    }
+
+    fn refused(&mut self, packet: &Packet<'_>, is_early: bool, fx: &mut Effects) {
+        let class = if is_early { FaultClass::LoginRefused } else { FaultClass::Closed };
+        let detail = format!("the namespace was refused: {}", excerpt(packet.data));
+        self.give_up(class, &detail, fx);
+    }
+
+    /// A binary part of the packet before.
+    fn part(&mut self, bytes: &[u8], fx: &mut Effects) {
+        let (left, meaning) = self.parts;
+        if left == 0 {
+            return self.wrong("a binary part that belongs to no packet", fx);
+        }
+        self.parts = (left - 1, meaning);
+        if matches!(meaning, Meaning::Delivery) || self.dialect().is_stamping {
+            self.note(meaning, bytes, fx);
+        }
+    }
+
+    /// A binary frame: before revision 4 with the type of its packet.
+    fn binary(&mut self, frame: &[u8], fx: &mut Effects) {
+        match (self.setting.revision, frame.split_first()) {
+            (4, _) => self.part(frame, fx),
+            (_, Some((4, bytes))) => self.part(bytes, fx),
+            _ => self.wrong("a binary frame of an unknown type", fx),
+        }
+    }
+
+    /// What a poll brought.
+    fn payload(&mut self, now: Tick, mut payload: &[u8], fx: &mut Effects) {
+        while !payload.is_empty() && fx.close.is_none() {
+            match packet::next(&mut payload, self.setting.revision) {
+                Ok(Part::Text(packet)) => self.hear(now, packet, fx),
+                Ok(Part::Binary(bytes)) => self.part(&bytes, fx),
+                Err(why) => self.wrong(why, fx),
+            }
+        }
+    }
+
+    fn take(&mut self, now: Tick, input: Input<'_>, fx: &mut Effects) {
+        match input {
+            Input::More | Input::Nothing => {}
+            Input::Text(payload) => self.hear(now, payload, fx),
+            Input::Binary(frame) => self.binary(frame, fx),
+            Input::Payload(payload) => self.payload(now, &payload, fx),
+            Input::Opened => {
+                if self.carrier.is_probing() {
+                    socket::write(Opcode::Text, b"2probe", fx);
+                }
+            }
+            Input::Stayed(why) => {
+                if let Stage::Rising(rising) = &self.stage {
+                    if let Step::Upgrading(sent) = rising.step {
+                        self.stayed(sent, &why, fx);
+                    }
+                }
+            }
+            Input::Broken(fault) => self.give_up(fault.class, &fault.detail, fx),
+        }
+    }
+
+    /// Keeps the polling going, or leaves it.
+    fn pump(&mut self, now: Tick, fx: &mut Effects) {
+        let endpoint = &self.shared.endpoint;
+        match &mut self.stage {
+            _ if !self.carrier.is_polling() => {}
+            Stage::Rising(rising) if rising.step == Step::Leaving => {
+                match self.carrier.upgrade(&self.setting, endpoint, fx) {
+                    Ok(true) => rising.step = Step::Upgrading(now),
+                    Ok(false) => {}
+                    Err(fault) => self.give_up(fault.class, &fault.detail, fx),
+                }
+            }
+            Stage::Rising(rising) if matches!(rising.step, Step::Upgrading(_)) => {}
+            _ => self.carrier.poll(&self.setting, endpoint, fx),
+        }
+    }
+
+    /// When the target is to be looked after next.
+    fn due(&self) -> Tick {
+        let Heartbeat { interval_ms, timeout_ms, since, is_asked } = self.heartbeat;
+        match (self.setting.revision, is_asked) {
+            (4, _) => later(since, interval_ms + timeout_ms),
+            (_, true) => later(since, timeout_ms),
+            (_, false) => later(since, interval_ms),
+        }
+    }
+
+    /// Fails everything that is open and forgets the conversation.
+    fn reset(&mut self, class: FaultClass, detail: &str, fx: &mut Effects) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Idle);
+        let pending = std::mem::take(&mut self.pending);
+        if let Stage::Rising(rising) = stage {
+            if !pending.iter().any(|pending| pending.token == rising.token) {
+                fx.failed(rising.token, class, detail);
+            }
+        }
+        for pending in pending {
+            fx.failed(pending.token, class, detail);
+        }
+        self.listening = 0;
+        self.parts = (0, Meaning::Nothing);
+        self.room = None;
+        self.carrier = Carrier::default();
+    }
+
+    /// Ends the conversation as the target's doing.
+    #[cold]
+    fn give_up(&mut self, class: FaultClass, detail: &str, fx: &mut Effects) {
+        self.reset(class, detail, fx);
+        fx.broken(class, detail);
+    }
+
+    #[cold]
+    fn wrong(&mut self, why: &str, fx: &mut Effects) {
+        self.give_up(FaultClass::Protocol, why, fx);
+    }
+
+    fn disconnect(&mut self, fx: &mut Effects) {
+        if matches!(self.stage, Stage::Online) {
+            let packet = self.head(b'1');
+            self.send(packet, fx);
+            if !self.carrier.is_polling() {
+                socket::write_close(close_code::NORMAL, fx);
+            }
+        }
+        self.reset(FaultClass::Offline, "the person disconnected first", fx);
+        fx.close = Some(Ok(()));
+    }
+}
+
+/// The stamp in what is said, by which the sender knows its own message.
+fn stamp_of(text: &str) -> &[u8] {
+    let start = memmem::find(text.as_bytes(), stamp::PREFIX);
+    let end = |start: usize| (start + stamp::LEN).min(text.len());
+    start.map_or(text.as_bytes(), |start| &text.as_bytes()[start..end(start)])
+}
+
+/// A template, filled in.
+fn filled(template: &Template, values: &Values<'_>) -> Box<[u8]> {
+    let mut text = Vec::new();
+    template.fill(values, &mut text);
+    text.into()
+}
+
+/// Foreign data in one printable line.
+fn excerpt(data: &[u8]) -> String {
+    printable(&String::from_utf8_lossy(&data[..data.len().min(EXCERPT_BYTES_MAX)]))
+}
+
+fn later(tick: Tick, ms: u64) -> Tick {
+    Tick(tick.0.saturating_add(ms * 1_000_000))
+}
+
+impl Session for SocketIoSession {
+    fn act(&mut self, _: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
+        match request {
+            Request::Login { name, password } => {
+                self.reset(FaultClass::Offline, "a new login replaced the conversation", fx);
+                self.name = name.into();
+                let (password, step) = (password.into(), Step::Opening);
+                let rising = Rising { token, password, step, can_upgrade: false };
+                self.stage = Stage::Rising(Box::new(rising));
+                fx.dial = true;
+                return;
+            }
+            Request::Disconnect => return self.disconnect(fx),
+            _ if !matches!(self.stage, Stage::Online) => {
+                return fx.failed(token, FaultClass::Offline, "not logged in");
+            }
+            _ => {}
+        }
+        let name = self.name.clone();
+        let who = Values { name: &name, nick: &name, ..Values::default() };
+        let at = |room: model::RoomName<'_>| -> RoomId { room.id };
+        let (measure, values) = match request {
+            Request::Join { room, nick, status } => {
+                self.room = Some(at(room));
+                (Measure::Join, Values { room: room.name, nick, status, ..who })
+            }
+            Request::Leave { room } => (Measure::Leave, Values { room: room.name, ..who }),
+            Request::Say { room, text } => (Measure::Say, Values { room: room.name, text, ..who }),
+            Request::History { room, limit } => {
+                (Measure::History, Values { room: room.name, limit, ..who })
+            }
+            Request::Members { room } => (Measure::Members, Values { room: room.name, ..who }),
+            Request::Presence { status } => (Measure::Presence, Values { status, ..who }),
+            Request::Typing { room } => (Measure::Typing, Values { room: room.name, ..who }),
+            Request::Read { room } => (Measure::Read, Values { room: room.name, ..who }),
+            Request::Ping | Request::Login { .. } | Request::Disconnect => (Measure::Ping, who),
+        };
+        self.say(token, measure, &values, fx);
+    }
+
+    fn opened(&mut self, _: Tick, fx: &mut Effects) {
+        let endpoint = &self.shared.endpoint;
+        if self.setting.transport != Transport::WebSocket {
+            return self.carrier.poll_first(&self.setting, endpoint, fx);
+        }
+        if let Err(fault) = self.carrier.open(&self.setting, endpoint, fx) {
+            self.give_up(fault.class, &fault.detail, fx);
+        }
+    }
+
+    fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
+        let (mut at, mut inflated) = (0, Inflated::default());
+        let bytes_max = self.shared.frame_bytes_max;
+        while fx.close.is_none() && at < bytes.len() && !matches!(self.stage, Stage::Idle) {
+            if let Some((used, opcode, payload)) = self.carrier.message(&bytes[at..], bytes_max) {
+                at += used;
+                match opcode {
+                    Opcode::Text => self.hear(now, payload, fx),
+                    _ => self.binary(payload, fx),
+                }
+                continue;
+            }
+            // Taken out, so that the message it lends can be heard by the rest of the session.
+            let mut socket = self.carrier.lend();
+            let rest = &bytes[at..];
+            let (used, input) = self.carrier.read(&mut socket, rest, bytes_max, &mut inflated, fx);
+            at += used;
+            let is_enough = matches!(input, Input::More);
+            self.take(now, input, fx);
+            if matches!(self.stage, Stage::Idle) {
+                break;
+            }
+            self.carrier.give_back(socket);
+            if is_enough {
+                break;
+            }
+            self.pump(now, fx);
+        }
+        // What comes behind the end of a conversation is of no interest to anybody.
+        if fx.close.is_some() || matches!(self.stage, Stage::Idle) {
+            return bytes.len();
+        }
+        at
+    }
+
+    fn wake(&mut self, now: Tick, fx: &mut Effects) {
+        if matches!(&self.stage, Stage::Idle) || self.heartbeat.interval_ms == 0 {
+            return;
+        }
+        if now < self.due() {
+            fx.wake = Some(self.due());
+            return;
+        }
+        if self.setting.revision == 4 || self.heartbeat.is_asked {
+            let ms = now.ns_since(self.heartbeat.since) / 1_000_000;
+            let detail = format!("no heartbeat of the target for {ms} ms");
+            return self.give_up(FaultClass::RequestTimeout, &detail, fx);
+        }
+        self.heartbeat.is_asked = true;
+        self.heartbeat.since = now;
+        self.send(b"2".to_vec(), fx);
+        fx.wake = Some(self.due());
+    }
+}
