@@ -5,7 +5,7 @@ use super::reader::Reader;
 use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
-use super::{Mistake, Scenario, estimate, limit, near, probes, target, threshold, unit};
+use super::{Mistake, Scenario, estimate, events, limit, near, probes, target, threshold, unit};
 use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
 
 /// Seed of a run that names none.
@@ -24,6 +24,7 @@ pub(super) const KEYS: &[&str] = &[
     "about",
     "target",
     "protocol",
+    "socketio",
     "rooms",
     "crowds",
     "timeline",
@@ -94,6 +95,10 @@ fn read(
         let place = fields.get("protocol").or(fields.get("target")).map_or(start, |n| n.place);
         let reason = format!("there is no protocol `{protocol}`");
         reader.wrong(place, reason, "`throng protocols` lists them");
+    }
+    if let Some((key, _)) = fields.pair(events::KEY).filter(|_| protocol != events::KEY) {
+        let reason = format!("`{}` says nothing to a target that speaks `{protocol}`", events::KEY);
+        reader.wrong(key.place, reason, "remove it, or name a target that speaks Socket.IO");
     }
     let rooms = Rooms::read(reader, fields.get("rooms"));
     let drafts = crowd::drafts(reader, &fields, start, options.scale, facts);

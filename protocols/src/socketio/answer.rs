@@ -121,7 +121,8 @@ pub(super) fn write(endpoint: &Endpoint, path: &str, body: Option<&[u8]>, out: &
     out.extend_from_slice(head.as_bytes());
     if let Some(body) = body {
         let length = body.len();
-        let fields = format!("Content-Type: text/plain;charset=UTF-8\r\nContent-Length: {length}\r\n");
+        let fields =
+            format!("Content-Type: text/plain;charset=UTF-8\r\nContent-Length: {length}\r\n");
         out.extend_from_slice(fields.as_bytes());
     }
     out.extend_from_slice(b"\r\n");

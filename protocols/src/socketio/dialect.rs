@@ -73,11 +73,13 @@ pub(super) struct Dialect {
 impl Dialect {
     /// Compiles a dialect; the error is advice for the user.
     pub(super) fn compile(text: &str) -> Result<Dialect, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         let map = value.as_object().ok_or("a map is wanted")?;
         let known = |key: &str| VERBS.iter().any(|row| row.0 == key) || OTHERS.contains(&key);
         if let Some(key) = map.keys().find(|key| !known(key)) {
-            let all: Vec<&str> = VERBS.iter().map(|row| row.0).chain(OTHERS.iter().copied()).collect();
+            let all: Vec<&str> =
+                VERBS.iter().map(|row| row.0).chain(OTHERS.iter().copied()).collect();
             return Err(format!("there is no key `{key}`; there are {}", all.join(", ")));
         }
         let mut verbs = Vec::new();

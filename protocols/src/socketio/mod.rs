@@ -9,9 +9,7 @@ mod template;
 mod transport;
 
 use dialect::Dialect;
-use model::{
-    Ack, Facts, Features, Measure, Options, PersonId, Protocol, Session, Shared,
-};
+use model::{Ack, Facts, Features, Measure, Options, PersonId, Protocol, Session, Shared};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const NAME: &str = "socketio";

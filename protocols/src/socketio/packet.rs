@@ -178,7 +178,13 @@ mod tests {
         let read = |text: &'static str| {
             let packet = parse(text.as_bytes())?;
             let text = |bytes| str::from_utf8(bytes).unwrap();
-            Ok((packet.kind, packet.attachments, text(packet.namespace), packet.id, text(packet.data)))
+            Ok((
+                packet.kind,
+                packet.attachments,
+                text(packet.namespace),
+                packet.id,
+                text(packet.data),
+            ))
         };
         for (text, expect) in [
             ("0", Ok((Kind::Connect, 0, "/", None, ""))),

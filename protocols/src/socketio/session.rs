@@ -10,8 +10,8 @@ use crate::wire::frame::{Opcode, close_code};
 use crate::wire::{printable, socket};
 use memchr::memmem;
 use model::{
-    Effects, Event, Fault, FaultClass, Measure, Request, RoomId, Session, Shared, Tick,
-    Token, stamp,
+    Effects, Event, Fault, FaultClass, Measure, Request, RoomId, Session, Shared, Tick, Token,
+    stamp,
 };
 use serde::Deserialize;
 use std::sync::Arc;
@@ -310,9 +310,8 @@ impl SocketIoSession {
         if serde_json::from_slice::<serde::de::IgnoredAny>(packet.data).is_err() {
             return self.wrong("an acknowledgment that is no JSON", fx);
         }
-        let is_it = |pending: &Pending| {
-            pending.event.is_none() && Some(pending.token.0) == packet.id
-        };
+        let is_it =
+            |pending: &Pending| pending.event.is_none() && Some(pending.token.0) == packet.id;
         match self.pending.iter().position(is_it) {
             Some(at) => self.settle(at, packet.data, fx),
             None => self.wrong("an acknowledgment of nothing", fx),

@@ -236,11 +236,7 @@ fn polling_path(setting: &Setting, sid: &str) -> String {
 }
 
 /// The answer to a request of long polling.
-fn read_answer<'a>(
-    polling: &mut Polling,
-    bytes: &'a [u8],
-    bytes_max: usize,
-) -> (usize, Input<'a>) {
+fn read_answer<'a>(polling: &mut Polling, bytes: &'a [u8], bytes_max: usize) -> (usize, Input<'a>) {
     let (answer, used) = match answer::read(bytes, bytes_max) {
         Ok(None) => return (0, Input::More),
         Ok(Some(found)) => found,
