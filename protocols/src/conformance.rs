@@ -29,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) features: Features,
     /// The frames it speaks in: text or binary.
     pub(crate) opcode: Opcode,
+    /// How a payload becomes a message, where that is no frame of a WebSocket.
+    pub(crate) wrap: Option<fn(&[u8]) -> Vec<u8>>,
     /// A peer that plays fair, fresh.
     pub(crate) peer: fn() -> Box<dyn Peer>,
     /// What the person does, one after the other; `Login` first and `Disconnect` last. What is
@@ -42,6 +44,9 @@ pub(crate) struct Row {
 impl Row {
     /// A whole message of the target's with that payload.
     fn frame(&self, payload: &[u8]) -> Vec<u8> {
+        if let Some(wrap) = self.wrap {
+            return wrap(payload);
+        }
         let mut bytes = Vec::new();
         frame::write_frame(&mut bytes, self.opcode, payload, None);
         bytes
@@ -57,7 +62,13 @@ pub(crate) trait Peer {
 
 /// Who takes part: at least one row for each protocol of the table.
 fn rows() -> Vec<Row> {
-    std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows()).collect()
+    let rows = std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows());
+    rows.chain(crate::socketio::rows()).collect()
+}
+
+/// Those of them that speak WebSocket from the first byte.
+fn framed_rows() -> impl Iterator<Item = Row> {
+    rows().into_iter().filter(|row| row.wrap.is_none())
 }
 
 #[test]

@@ -3,10 +3,15 @@
 
 mod answer;
 mod dialect;
+#[cfg(test)]
+mod fake;
 mod packet;
 mod session;
 mod template;
 mod transport;
+
+#[cfg(test)]
+pub(crate) use fake::rows;
 
 use dialect::Dialect;
 use model::{Ack, Facts, Features, Measure, Options, PersonId, Protocol, Session, Shared};
