@@ -122,7 +122,8 @@ fn what_the_protocol_forbids_is_refused() {
     for row in rows() {
         let good = record(&row);
         let places = messages(&good.steps);
-        let last = places[places.len() - 1];
+        // Behind the last thing said by polling comes the receipt of the request, which nobody reads.
+        let last = places[places.len() - 1 - usize::from(row.wrap.is_some())];
         for (name, payload) in (row.forbidden)() {
             let mut rig = up_to(&row, &good, last);
             rig.feed(&row.frame(&payload));

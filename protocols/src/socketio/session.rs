@@ -153,7 +153,7 @@ impl SocketIoSession {
     fn say(&mut self, token: Token, measure: Measure, values: &Values<'_>, fx: &mut Effects) {
         let setting = Arc::clone(&self.setting);
         let Some(verb) = setting.dialect.verb(measure) else {
-            let detail = format!("the map `socketio` does not say how to {}", measure.name());
+            let detail = format!("the map `socketio` has no verb `{}`", measure.name());
             return fx.failed(token, FaultClass::RequestRefused, detail);
         };
         if self.pending.len() >= PENDING_MAX {
