@@ -8,6 +8,8 @@ mod fake;
 mod packet;
 mod session;
 mod template;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 #[cfg(test)]
@@ -166,9 +168,13 @@ impl Setting {
 fn setting(shared: &Shared) -> Arc<Setting> {
     static LAST: Mutex<Option<(Options, Arc<Setting>)>> = Mutex::new(None);
     let mut options = shared.options.clone();
-    let path = shared.endpoint.path.split('?').next().unwrap_or("/");
+    let whole = shared.endpoint.path.as_str();
+    let (path, query) = whole.split_once('?').unwrap_or((whole, ""));
     if path != "/" {
         options.insert("path".into(), path.into());
+    }
+    if !query.is_empty() {
+        options.entry("query".into()).or_insert_with(|| query.into());
     }
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     match &*last {
