@@ -22,6 +22,9 @@ const PENDING_MAX: usize = 1024;
 const SID_BYTES_MAX: usize = 200;
 /// Longest time between heartbeats that is believed, milliseconds: a day.
 const HEARTBEAT_MS_MAX: u64 = 86_400_000;
+/// How long a packet of polling waits for the receipt of the one before when that receipt comes
+/// behind a poll which the target holds, milliseconds. It has read the packet before long since.
+const RECEIPT_MS: u64 = 100;
 /// Bytes of a refusal that are shown.
 const EXCERPT_BYTES_MAX: usize = 200;
 
@@ -109,6 +112,8 @@ pub(super) struct SocketIoSession {
     /// Binary frames that belong to the packet before.
     parts: (u32, Meaning),
     heartbeat: Heartbeat,
+    /// When what waits in the polling goes out all the same.
+    hurry: Option<Tick>,
 }
 
 impl SocketIoSession {
@@ -124,6 +129,7 @@ impl SocketIoSession {
             listening: 0,
             parts: (0, Meaning::Nothing),
             heartbeat: Heartbeat::default(),
+            hurry: None,
         }
     }
 
@@ -352,7 +358,7 @@ impl SocketIoSession {
             (Some(b'3'), 3) => {
                 self.heartbeat.is_asked = false;
                 self.heartbeat.since = now;
-                fx.wake = Some(later(now, self.heartbeat.interval_ms));
+                self.arm(fx);
             }
             (Some(b'6'), _) => {}
             _ => self.wrong("a packet that is none of Engine.IO, or has no place here", fx),
@@ -377,7 +383,7 @@ impl SocketIoSession {
         self.carrier.name(&open.sid);
         let [interval_ms, timeout_ms] = beats;
         self.heartbeat = Heartbeat { interval_ms, timeout_ms, since: now, is_asked: false };
-        fx.wake = Some(self.due());
+        self.arm(fx);
         let Stage::Rising(rising) = &mut self.stage else { return };
         rising.step = Step::Connecting;
         rising.can_upgrade = open.upgrades.iter().any(|name| name == "websocket");
@@ -506,6 +512,7 @@ impl SocketIoSession {
     /// Keeps the polling going, or leaves it.
     fn pump(&mut self, now: Tick, fx: &mut Effects) {
         let endpoint = &self.shared.endpoint;
+        self.carrier.flush(&self.setting, endpoint, fx);
         match &mut self.stage {
             _ if !self.carrier.is_polling() => {}
             Stage::Rising(rising) if rising.step == Step::Leaving => {
@@ -517,6 +524,23 @@ impl SocketIoSession {
             }
             Stage::Rising(rising) if matches!(rising.step, Step::Upgrading(_)) => {}
             _ => self.carrier.poll(&self.setting, endpoint, fx),
+        }
+    }
+
+    /// Asks to be woken for whatever comes first.
+    fn arm(&self, fx: &mut Effects) {
+        fx.wake = Some(self.hurry.map_or(self.due(), |hurry| hurry.min(self.due())));
+    }
+
+    /// Sees to it that nothing waits for long in the polling.
+    fn look_after(&mut self, now: Tick, fx: &mut Effects) {
+        match self.carrier.is_stuck() {
+            true if self.hurry.is_none() => {
+                self.hurry = Some(later(now, RECEIPT_MS));
+                self.arm(fx);
+            }
+            true => {}
+            false => self.hurry = None,
         }
     }
 
@@ -545,6 +569,7 @@ impl SocketIoSession {
         self.listening = 0;
         self.parts = (0, Meaning::Nothing);
         self.room = None;
+        self.hurry = None;
         self.carrier = Carrier::default();
     }
 
@@ -564,6 +589,7 @@ impl SocketIoSession {
         if matches!(self.stage, Stage::Online) {
             let packet = self.head(b'1');
             self.send(packet, fx);
+            self.carrier.write_waiting(&self.setting, &self.shared.endpoint, fx);
             if !self.carrier.is_polling() {
                 socket::write_close(close_code::NORMAL, fx);
             }
@@ -597,7 +623,7 @@ fn later(tick: Tick, ms: u64) -> Tick {
 }
 
 impl Session for SocketIoSession {
-    fn act(&mut self, _: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
+    fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
         match request {
             Request::Login { name, password } => {
                 self.reset(FaultClass::Offline, "a new login replaced the conversation", fx);
@@ -634,6 +660,7 @@ impl Session for SocketIoSession {
             Request::Ping | Request::Login { .. } | Request::Disconnect => (Measure::Ping, who),
         };
         self.say(token, measure, &values, fx);
+        self.look_after(now, fx);
     }
 
     fn opened(&mut self, _: Tick, fx: &mut Effects) {
@@ -678,6 +705,7 @@ impl Session for SocketIoSession {
         if fx.close.is_some() || matches!(self.stage, Stage::Idle) {
             return bytes.len();
         }
+        self.look_after(now, fx);
         at
     }
 
@@ -685,9 +713,12 @@ impl Session for SocketIoSession {
         if matches!(&self.stage, Stage::Idle) || self.heartbeat.interval_ms == 0 {
             return;
         }
+        if self.hurry.is_some_and(|hurry| hurry <= now) {
+            self.hurry = None;
+            self.carrier.write_waiting(&self.setting, &self.shared.endpoint, fx);
+        }
         if now < self.due() {
-            fx.wake = Some(self.due());
-            return;
+            return self.arm(fx);
         }
         if self.setting.revision == 4 || self.heartbeat.is_asked {
             let ms = now.ns_since(self.heartbeat.since) / 1_000_000;
@@ -697,6 +728,7 @@ impl Session for SocketIoSession {
         self.heartbeat.is_asked = true;
         self.heartbeat.since = now;
         self.send(b"2".to_vec(), fx);
-        fx.wake = Some(self.due());
+        self.arm(fx);
+        self.look_after(now, fx);
     }
 }

@@ -131,3 +131,30 @@ fn the_dialect_decides_what_is_echoed_and_stamped() {
     assert_eq!(variant("{\"join\":{\"emit\":[\"j\",\"{status}\"]}}"), (false, true));
     assert!(ECHOING_AND_STAMPING.facts().echo && STAMPING.facts().stamped_joins);
 }
+
+#[test]
+fn over_polling_the_second_packet_waits_for_the_first_but_not_for_long() {
+    let dialect = r#"{"typing":{"emit":"typing","done":"sent"},"read":{"emit":"read"}}"#;
+    let (mut session, mut fx) = polling("", &[("transport", "polling"), ("dialect", dialect)]);
+    wrote(&mut fx);
+    let room = model::RoomName { id: 0, name: "live" };
+    let (typing, read) = (Request::Typing { room }, Request::Read { room });
+    session.act(Tick(10), Token(2), typing, &mut fx);
+    assert_eq!(wrote(&mut fx).len(), 1);
+    session.act(Tick(20), Token(3), read, &mut fx);
+    assert_eq!(wrote(&mut fx).len(), 0, "a server that reads both at once closes the session");
+    let wake = fx.wake.take().unwrap();
+    assert_eq!(wake, Tick(100_000_020));
+    session.wake(wake, &mut fx);
+    assert_eq!(wrote(&mut fx).len(), 1);
+    assert_eq!(fx.wake, Some(Tick(45_000_000_007)), "the heartbeat is not forgotten");
+    session.act(wake, Token(4), typing, &mut fx);
+    session.act(wake, Token(5), read, &mut fx);
+    for body in ["433[]", "ok", "ok"] {
+        feed(&mut session, &mut fx, &answer("200 OK", body));
+    }
+    let text = String::from_utf8(std::mem::take(&mut fx.out)).unwrap();
+    let packets = "\r\n\r\n42[\"typing\"]\u{1e}425[\"read\"]GET ";
+    assert!(text.contains(packets), "both in one request, and the poll behind: {text}");
+    assert_eq!(fx.close, None);
+}

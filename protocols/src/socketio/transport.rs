@@ -10,8 +10,10 @@ use model::{Effects, Endpoint, Event, Fault, FaultClass};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Most requests of long polling that may wait for their answers at a time.
-const EXPECTED_MAX: usize = 1_024;
+/// Most packets that may wait for the receipt of those before.
+const WAITING_MAX: usize = 1_024;
+/// Most packets in one request.
+const PACKETS_MAX: usize = 32;
 /// Bytes of a refusal that are shown.
 const EXCERPT_BYTES_MAX: usize = 200;
 
@@ -29,6 +31,9 @@ struct Polling {
     sid: String,
     /// What the answers to come belong to, in order: HTTP/1.1 answers as it was asked.
     expected: VecDeque<Expect>,
+    /// What goes with the next request: a server that reads two at once calls it an overlap and
+    /// closes the session, so the second waits for the receipt of the first.
+    waiting: VecDeque<Vec<u8>>,
     /// The WebSocket is open beside the polling and tried out.
     is_probing: bool,
 }
@@ -98,7 +103,9 @@ impl Transport {
     /// Asks for packets, unless that is asked already.
     pub(super) fn poll(&mut self, setting: &Setting, endpoint: &Endpoint, fx: &mut Effects) {
         let Some(polling) = &mut self.polling else { return };
-        if polling.expected.iter().any(|expect| *expect != Expect::Post) {
+        // Behind a poll that the target holds, a receipt would be late: what waits goes first.
+        let is_asked = polling.expected.iter().any(|expect| *expect != Expect::Post);
+        if is_asked || !polling.waiting.is_empty() {
             return;
         }
         polling.expected.push_back(Expect::Poll);
@@ -114,7 +121,7 @@ impl Transport {
         fx: &mut Effects,
     ) -> Result<bool, Fault> {
         let Some(polling) = &mut self.polling else { return Ok(false) };
-        if !polling.expected.is_empty() {
+        if !polling.expected.is_empty() || !polling.waiting.is_empty() {
             return Ok(false);
         }
         polling.expected.push_back(Expect::Upgrade);
@@ -154,15 +161,49 @@ impl Transport {
                 return Ok(());
             }
         };
-        if polling.expected.len() >= EXPECTED_MAX {
-            let detail = format!("{EXPECTED_MAX} requests of the polling wait for their answers");
+        if polling.waiting.len() >= WAITING_MAX {
+            let detail = format!("{WAITING_MAX} packets wait for the receipt of those before");
             return Err(Fault::new(FaultClass::Backlog, detail));
         }
+        polling.waiting.push_back(packet);
+        self.flush(setting, endpoint, fx);
+        Ok(())
+    }
+
+    /// Whether something waits for a receipt that comes behind a poll which the target holds.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.polling.as_ref().is_some_and(|polling| {
+            !polling.waiting.is_empty()
+                && polling.expected.front() == Some(&Expect::Poll)
+                && polling.expected.contains(&Expect::Post)
+        })
+    }
+
+    /// Sends what waits, unless a receipt is to come.
+    pub(super) fn flush(&mut self, setting: &Setting, endpoint: &Endpoint, fx: &mut Effects) {
+        let Some(polling) = &mut self.polling else { return };
+        if !polling.expected.contains(&Expect::Post) {
+            self.write_waiting(setting, endpoint, fx);
+        }
+    }
+
+    /// Sends what waits, receipt or not.
+    pub(super) fn write_waiting(
+        &mut self,
+        setting: &Setting,
+        endpoint: &Endpoint,
+        fx: &mut Effects,
+    ) {
+        let Some(polling) = self.polling.as_mut().filter(|polling| !polling.waiting.is_empty())
+        else {
+            return;
+        };
+        let count = polling.waiting.len().min(PACKETS_MAX);
+        let packets: Vec<Vec<u8>> = polling.waiting.drain(..count).collect();
         polling.expected.push_back(Expect::Post);
         let path = polling_path(setting, &polling.sid);
-        let body = packet::payload(&[packet], setting.revision);
+        let body = packet::payload(&packets, setting.revision);
         answer::write(endpoint, &path, Some(&body), &mut fx.out);
-        Ok(())
     }
 
     /// What usually comes: a whole message in one frame of the WebSocket.

@@ -2,6 +2,7 @@
 //! throng counts must be what was said, and a fallback must be seen.
 
 use crate::rig::{Answer, Folder, for_each};
+use model::What;
 use results::Status;
 use std::path::{Path, PathBuf};
 
@@ -37,11 +38,16 @@ fn servers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/socketio")
 }
 
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 /// Whether a server is to be left out. Where tests are run for everybody, none is.
 fn is_skipped(server: &str) -> bool {
     let installed = match server {
         "node2" => "node_modules/socketio2/package.json",
         "node4" => "node_modules/socketio4/package.json",
+        "river" => "../../../targets/river/node_modules/socket.io/package.json",
         _ => "venv/bin/python",
     };
     let is_skipped = !servers().join(installed).exists() && std::env::var_os("CI").is_none();
@@ -109,4 +115,77 @@ fn an_answer_that_refuses_is_a_refusal() {
         })
     };
     assert!(told("history", "refused by us") && told("members", "socketio"), "{errors:?}");
+}
+
+/// A scenario of the house, made small, at River.
+fn river(folder: &Folder, name: &str, changes: &[(&str, &str)]) -> Answer {
+    let path = root().join("scenarios").join(name);
+    let mut scenario = std::fs::read_to_string(path).unwrap();
+    for (long, short) in changes {
+        assert!(scenario.contains(long), "{name} has no `{long}` any more");
+        scenario = scenario.replace(long, short);
+    }
+    let targets = root().join("targets").display().to_string();
+    folder.run_fit(&scenario, &["--targets", &targets])
+}
+
+#[test]
+fn everybody_at_river_sees_everybody_come() {
+    const COMERS: u64 = 40;
+    if is_skipped("river") {
+        return;
+    }
+    let folder = Folder::new("river");
+    let changes = [("size: 20000", "size: 40"), ("wait: 60s", "wait: 500ms")];
+    let answer = river(&folder, "river-presence.yaml", &changes);
+    let summary = answer.summary();
+    assert_eq!(summary.status, Status::Finished, "{}", answer.stderr);
+    assert_eq!(summary.errors, []);
+    let seen = &summary.ledger;
+    // The second room is left by whoever has entered it: nothing is owed there.
+    assert!(seen.announcements_owed <= COMERS * (COMERS - 1) / 2, "{seen:?}");
+    assert!(seen.announcements_owed > COMERS * (COMERS - 1) / 4, "{seen:?}");
+    assert_eq!((seen.announcements_lost, seen.announcements_duplicate), (0, 0), "{seen:?}");
+    let told = answer.load().events.into_iter().find_map(|record| match record.what {
+        What::Target { detail } => Some(detail).filter(|text| text.contains("counted by the")),
+        _ => None,
+    });
+    let told = told.expect("River's own figures");
+    assert!(told.contains(&format!("upgrades {COMERS}")), "{told}");
+}
+
+#[test]
+fn a_fallback_to_polling_is_seen_and_counted() {
+    if is_skipped("river") {
+        return;
+    }
+    let folder = Folder::new("river-polling");
+    let changes = [
+        ("target: river", "target: river?transports=polling"),
+        ("size: 20000", "size: 8"),
+        ("wait: 60s", "wait: 300ms"),
+    ];
+    let summary = river(&folder, "river-presence.yaml", &changes).summary();
+    assert_eq!(summary.people.finished, 8);
+    let errors: Vec<_> =
+        summary.errors.iter().map(|e| (e.measure.as_str(), e.class.as_str(), e.count)).collect();
+    assert_eq!(errors, [("upgrade", "upgrade", 8)]);
+    assert!(summary.errors[0].example.contains("stayed with polling"));
+}
+
+#[test]
+fn too_few_descriptors_of_the_target_are_told() {
+    if is_skipped("river") {
+        return;
+    }
+    let folder = Folder::new("river-descriptors");
+    let changes = [("descriptors: 512", "descriptors: 64"), ("size: 1000", "size: 120")];
+    let summary = river(&folder, "river-descriptors.yaml", &changes).summary();
+    let people = &summary.people;
+    assert!(people.entered > 10 && people.gave_up > 40, "{people:?}");
+    assert_eq!(people.entered + people.gave_up, 120, "{people:?}");
+    let told = summary.health.findings.iter().any(|finding| {
+        finding.what.contains("the target had") && finding.what.contains("of 64 descriptors")
+    });
+    assert!(told, "{:?}", summary.health.findings);
 }
