@@ -17,6 +17,9 @@ use model::{Features, Protocol, Request};
 /// Largest frame a session of the suite accepts, bytes.
 pub(crate) const FRAME_BYTES_MAX: usize = 16 << 10;
 
+/// Makes a message of a payload.
+pub(crate) type Wrap = fn(&[u8]) -> Vec<u8>;
+
 /// How one protocol takes part.
 pub(crate) struct Row {
     /// The protocol.
@@ -30,7 +33,7 @@ pub(crate) struct Row {
     /// The frames it speaks in: text or binary.
     pub(crate) opcode: Opcode,
     /// How a payload becomes a message, where that is no frame of a WebSocket.
-    pub(crate) wrap: Option<fn(&[u8]) -> Vec<u8>>,
+    pub(crate) wrap: Option<Wrap>,
     /// A peer that plays fair, fresh.
     pub(crate) peer: fn() -> Box<dyn Peer>,
     /// What the person does, one after the other; `Login` first and `Disconnect` last. What is

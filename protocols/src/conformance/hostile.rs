@@ -122,7 +122,7 @@ fn what_the_protocol_forbids_is_refused() {
     for row in rows() {
         let good = record(&row);
         let places = messages(&good.steps);
-        // Behind the last thing said by polling comes the receipt of the request, which nobody reads.
+        // Behind the last thing said by polling comes the receipt of a request: nobody reads it.
         let last = places[places.len() - 1 - usize::from(row.wrap.is_some())];
         for (name, payload) in (row.forbidden)() {
             let mut rig = up_to(&row, &good, last);

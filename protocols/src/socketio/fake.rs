@@ -3,7 +3,7 @@
 
 use super::packet::{self, Part};
 use super::{ECHOING_AND_STAMPING, packet::Kind};
-use crate::conformance::{Peer, Row};
+use crate::conformance::{Peer, Row, Wrap};
 use crate::wire::deflate::{self, Inflated};
 use crate::wire::frame::{self, Limits, Opcode};
 use crate::wire::http;
@@ -72,7 +72,7 @@ impl Peer for Fake {
 }
 
 impl Fake {
-    fn new(revision: u8, namespace: &'static str, deflate: bool) -> Box<dyn Peer> {
+    fn peer(revision: u8, namespace: &'static str, deflate: bool) -> Box<dyn Peer> {
         Box::new(Fake {
             revision,
             namespace,
@@ -254,9 +254,8 @@ fn answer(body: &[u8]) -> Vec<u8> {
 
 /// The protocol's part in the conformance suite: both revisions, over each transport.
 pub(crate) fn rows() -> [Row; 6] {
-    let wrap = Some(answer as fn(&[u8]) -> Vec<u8>);
-    let wrap_3 =
-        Some((|payload| answer(&packet::payload(&[payload.to_vec()], 3))) as fn(&[u8]) -> _);
+    let wrap = Some(answer as Wrap);
+    let wrap_3 = Some((|payload| answer(&packet::payload(&[payload.to_vec()], 3))) as Wrap);
     const WEBSOCKET: (&str, &str) = ("transport", "websocket");
     const POLLING: (&str, &str) = ("transport", "polling");
     const SAID: (&str, &str) = ("dialect", dialect!("sent"));
@@ -264,15 +263,15 @@ pub(crate) fn rows() -> [Row; 6] {
     const OLD: (&str, &str) = ("eio", "3");
     const CHAT: (&str, &str) = ("namespace", "/chat");
     [
-        row(&[SAID, WEBSOCKET], None, || Fake::new(4, "/", false), forbidden),
-        row(&[SAID, WEBSOCKET, ("deflate", "on")], None, || Fake::new(4, "/", true), forbidden),
-        row(&[SAID, WEBSOCKET, OLD, CHAT], None, || Fake::new(3, "/chat", false), forbidden_chat),
-        row(&[ASKED, POLLING, CHAT], wrap, || Fake::new(4, "/chat", false), forbidden_chat),
-        row(&[ASKED, POLLING, OLD], wrap_3, || Fake::new(3, "/", false), forbidden),
+        row(&[SAID, WEBSOCKET], None, || Fake::peer(4, "/", false), forbidden),
+        row(&[SAID, WEBSOCKET, ("deflate", "on")], None, || Fake::peer(4, "/", true), forbidden),
+        row(&[SAID, WEBSOCKET, OLD, CHAT], None, || Fake::peer(3, "/chat", false), forbidden_chat),
+        row(&[ASKED, POLLING, CHAT], wrap, || Fake::peer(4, "/chat", false), forbidden_chat),
+        row(&[ASKED, POLLING, OLD], wrap_3, || Fake::peer(3, "/", false), forbidden),
         row(
             &[SAID, ("transport", "upgrade")],
             Some(text_frame),
-            || Fake::new(4, "/", false),
+            || Fake::peer(4, "/", false),
             forbidden,
         ),
     ]
@@ -287,7 +286,7 @@ fn text_frame(payload: &[u8]) -> Vec<u8> {
 
 fn row(
     options: &'static [(&'static str, &'static str)],
-    wrap: Option<fn(&[u8]) -> Vec<u8>>,
+    wrap: Option<Wrap>,
     peer: fn() -> Box<dyn Peer>,
     forbidden: fn() -> Vec<(&'static str, Vec<u8>)>,
 ) -> Row {

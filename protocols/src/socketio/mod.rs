@@ -180,7 +180,7 @@ fn setting(shared: &Shared) -> Arc<Setting> {
     match &*last {
         Some((known, setting)) if *known == options => Arc::clone(setting),
         _ => {
-            // The options were checked before the first session; an odd path of the URL is left out.
+            // The options were checked before the first session; an odd path is left out.
             let made = Setting::of(&options).or_else(|_| Setting::of(&shared.options));
             let made = made.or_else(|_| Setting::of(&Options::new()));
             let setting = Arc::new(made.unwrap_or_else(|why| unreachable!("the default: {why}")));

@@ -1,7 +1,9 @@
 //! One person's conversation with a Socket.IO application.
 
+mod entry;
+mod hear;
+
 use super::dialect::{Dialect, Done};
-use super::packet::{self, Kind, Packet, Part};
 use super::template::{Template, Values};
 use super::transport::{Input, Transport as Carrier};
 use super::{Setting, Transport};
@@ -13,31 +15,15 @@ use model::{
     Effects, Event, Fault, FaultClass, Measure, Request, RoomId, Session, Shared, Tick, Token,
     stamp,
 };
-use serde::Deserialize;
 use std::sync::Arc;
 
 /// Most requests of one person that may wait for an answer at a time.
 const PENDING_MAX: usize = 1024;
-/// Longest name of a session, bytes.
-const SID_BYTES_MAX: usize = 200;
-/// Longest time between heartbeats that is believed, milliseconds: a day.
-const HEARTBEAT_MS_MAX: u64 = 86_400_000;
 /// How long a packet of polling waits for the receipt of the one before when that receipt comes
 /// behind a poll which the target holds, milliseconds. It has read the packet before long since.
 const RECEIPT_MS: u64 = 100;
 /// Bytes of a refusal that are shown.
 const EXCERPT_BYTES_MAX: usize = 200;
-
-/// The handshake of Engine.IO: the data of the packet `open`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Open {
-    sid: String,
-    #[serde(default)]
-    upgrades: Vec<String>,
-    ping_interval: u64,
-    ping_timeout: u64,
-}
 
 /// How far a conversation has come.
 enum Stage {
@@ -213,280 +199,6 @@ impl SocketIoSession {
         }
     }
 
-    /// One packet of Engine.IO.
-    #[inline]
-    fn hear(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
-        match payload.first() {
-            Some(b'4') if self.parts.0 > 0 => {
-                self.wrong("a packet before the parts of the last one have come", fx);
-            }
-            Some(b'4') => match packet::parse(&payload[1..]) {
-                Ok(packet) => self.packet(now, &packet, fx),
-                Err(why) => self.wrong(why, fx),
-            },
-            _ => self.engine(now, payload, fx),
-        }
-    }
-
-    #[inline]
-    fn packet(&mut self, now: Tick, packet: &Packet<'_>, fx: &mut Effects) {
-        let is_ours = packet.namespace == self.setting.namespace.as_bytes();
-        let is_early = matches!(&self.stage, Stage::Rising(rising)
-            if matches!(rising.step, Step::Opening | Step::Connecting));
-        match packet.kind {
-            _ if matches!(&self.stage, Stage::Rising(r) if r.step == Step::Opening) => {
-                self.wrong("a packet before the handshake", fx);
-            }
-            // Before revision 4 everybody is in the namespace `/` whatever they want.
-            _ if !is_ours => self.parts = (packet.attachments, Meaning::Nothing),
-            Kind::Event if !is_early => self.event(packet, fx),
-            Kind::Ack if !is_early => self.acknowledged(packet, fx),
-            Kind::Connect if is_early => self.connected(now, fx),
-            Kind::Error => self.refused(packet, is_early, fx),
-            Kind::Disconnect if !is_early => {
-                let detail = "the target disconnected the person from the namespace";
-                self.give_up(FaultClass::Closed, detail, fx);
-            }
-            _ => self.wrong("a packet that does not belong here", fx),
-        }
-    }
-
-    /// An event: the hot path.
-    #[inline]
-    fn event(&mut self, packet: &Packet<'_>, fx: &mut Effects) {
-        if self.listening > 0 {
-            self.overhear(packet.data, fx);
-        }
-        let meaning = self.meaning(packet.data);
-        self.note(meaning, packet.data, fx);
-        self.parts = (packet.attachments, meaning);
-        if let Some(id) = packet.id {
-            let mut answer = self.head(b'3');
-            answer.extend_from_slice(id.to_string().as_bytes());
-            answer.extend_from_slice(b"[]");
-            self.send(answer, fx);
-        }
-    }
-
-    #[inline]
-    fn meaning(&self, data: &[u8]) -> Meaning {
-        let is_in = |list: &[Box<[u8]>]| list.iter().any(|start| data.starts_with(start));
-        if is_in(&self.dialect().deliveries) {
-            Meaning::Delivery
-        } else if is_in(&self.dialect().announcements) {
-            Meaning::Announcement
-        } else {
-            Meaning::Nothing
-        }
-    }
-
-    #[inline]
-    fn note(&self, meaning: Meaning, bytes: &[u8], fx: &mut Effects) {
-        match meaning {
-            Meaning::Nothing => {}
-            Meaning::Delivery => fx.deliveries(bytes),
-            Meaning::Announcement if self.dialect().is_stamping => fx.announcements(bytes),
-            Meaning::Announcement => {
-                if let Some(room) = self.room {
-                    fx.events.push(Event::Presences(room, 1));
-                }
-            }
-        }
-    }
-
-    /// Looks whether an event answers a request.
-    fn overhear(&mut self, data: &[u8], fx: &mut Effects) {
-        let dialect = &self.setting.dialect;
-        let is_answer = |pending: &Pending| {
-            let Some(text) = &pending.event else { return false };
-            let starts = match dialect.verb(pending.measure).map(|verb| &verb.done) {
-                Some(Done::Event(start, _)) => data.starts_with(start),
-                Some(Done::Echo) => dialect.deliveries.iter().any(|start| data.starts_with(start)),
-                _ => false,
-            };
-            starts && memmem::find(data, text).is_some()
-        };
-        if let Some(at) = self.pending.iter().position(is_answer) {
-            self.settle(at, data, fx);
-        }
-    }
-
-    fn acknowledged(&mut self, packet: &Packet<'_>, fx: &mut Effects) {
-        self.parts = (packet.attachments, Meaning::Nothing);
-        if serde_json::from_slice::<serde::de::IgnoredAny>(packet.data).is_err() {
-            return self.wrong("an acknowledgment that is no JSON", fx);
-        }
-        let is_it =
-            |pending: &Pending| pending.event.is_none() && Some(pending.token.0) == packet.id;
-        match self.pending.iter().position(is_it) {
-            Some(at) => self.settle(at, packet.data, fx),
-            None => self.wrong("an acknowledgment of nothing", fx),
-        }
-    }
-
-    /// The request at `at` is answered with `data`.
-    fn settle(&mut self, at: usize, data: &[u8], fx: &mut Effects) {
-        let pending = self.pending.swap_remove(at);
-        self.listening -= u32::from(pending.event.is_some());
-        let refused = self.dialect().verb(pending.measure).and_then(|verb| verb.refused.as_ref());
-        let is_refused = |text: &Box<str>| memmem::find(data, text.as_bytes()).is_some();
-        let outcome = match refused.is_some_and(is_refused) {
-            true => Err(Fault::new(FaultClass::RequestRefused, excerpt(data))),
-            false => Ok(()),
-        };
-        self.answered(pending.token, pending.measure, outcome, fx);
-    }
-
-    /// A packet of Engine.IO that carries none of Socket.IO.
-    fn engine(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
-        let is_opening = matches!(&self.stage, Stage::Rising(r) if r.step == Step::Opening);
-        match (payload.first(), self.setting.revision) {
-            (Some(b'0'), _) if is_opening => self.greeted(now, &payload[1..], fx),
-            _ if is_opening => self.wrong("something else than the handshake", fx),
-            (Some(b'1'), _) => {
-                self.give_up(FaultClass::Closed, "the target closed the session", fx);
-            }
-            (Some(b'2'), 4) if self.carrier.is_probing() => {}
-            (Some(b'2'), 4) => {
-                self.heartbeat.since = now;
-                let pong = [b"3", &payload[1..]].concat();
-                self.send(pong, fx);
-            }
-            (Some(b'3'), _) if payload == b"3probe" && self.carrier.is_probing() => {
-                self.upgraded(now, fx);
-            }
-            (Some(b'3'), 3) => {
-                self.heartbeat.is_asked = false;
-                self.heartbeat.since = now;
-                self.arm(fx);
-            }
-            (Some(b'6'), _) => {}
-            _ => self.wrong("a packet that is none of Engine.IO, or has no place here", fx),
-        }
-    }
-
-    /// Engine.IO says what is to be known: now the namespace.
-    fn greeted(&mut self, now: Tick, data: &[u8], fx: &mut Effects) {
-        let open: Open = match serde_json::from_slice(data) {
-            Ok(open) => open,
-            Err(error) => return self.wrong(&format!("a handshake that is none: {error}"), fx),
-        };
-        let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~');
-        let is_named = !open.sid.is_empty() && open.sid.bytes().all(is_plain);
-        let beats = [open.ping_interval, open.ping_timeout];
-        if !is_named || open.sid.len() > SID_BYTES_MAX {
-            return self.wrong("a handshake with a name that fits into no URL", fx);
-        }
-        if open.ping_interval == 0 || beats.iter().any(|ms| *ms > HEARTBEAT_MS_MAX) {
-            return self.wrong("a handshake with impossible times", fx);
-        }
-        self.carrier.name(&open.sid);
-        let [interval_ms, timeout_ms] = beats;
-        self.heartbeat = Heartbeat { interval_ms, timeout_ms, since: now, is_asked: false };
-        self.arm(fx);
-        let Stage::Rising(rising) = &mut self.stage else { return };
-        rising.step = Step::Connecting;
-        rising.can_upgrade = open.upgrades.iter().any(|name| name == "websocket");
-        let password = rising.password.clone();
-        if self.carrier.is_polling() {
-            fx.events.push(Event::Connected);
-        }
-        if self.setting.revision == 4 || self.setting.namespace != "/" {
-            let mut packet = self.head(b'0');
-            if let Some(auth) = &self.setting.dialect.auth {
-                let name = &*self.name;
-                let values = Values { name, nick: name, password: &password, ..Values::default() };
-                auth.fill(&values, &mut packet);
-            }
-            self.send(packet, fx);
-        }
-    }
-
-    /// The namespace is entered: on to the WebSocket if there is to be one.
-    fn connected(&mut self, now: Tick, fx: &mut Effects) {
-        let Stage::Rising(rising) = &mut self.stage else { return };
-        rising.step = Step::Leaving;
-        let can_upgrade = rising.can_upgrade;
-        match self.carrier.is_polling() && self.setting.transport == Transport::Upgrade {
-            false => self.introduce(fx),
-            true => {
-                fx.events.push(Event::Asked(Measure::Upgrade, 1));
-                if !can_upgrade {
-                    self.stayed(now, "the target offers no WebSocket", fx);
-                }
-            }
-        }
-    }
-
-    /// The conversation goes on by polling although a WebSocket was wanted.
-    fn stayed(&mut self, sent: Tick, why: &str, fx: &mut Effects) {
-        let fault = Fault::new(FaultClass::Upgrade, format!("stayed with polling: {why}"));
-        let measure = Measure::Upgrade;
-        fx.events.push(Event::Answered { measure, sent, outcome: Err(fault) });
-        self.introduce(fx);
-    }
-
-    /// The WebSocket works: the polling is left.
-    fn upgraded(&mut self, _: Tick, fx: &mut Effects) {
-        let Stage::Rising(rising) = &self.stage else { return };
-        let Step::Upgrading(sent) = rising.step else { return };
-        self.send(b"5".to_vec(), fx);
-        self.carrier.settle();
-        fx.events.push(Event::Answered { measure: Measure::Upgrade, sent, outcome: Ok(()) });
-        self.introduce(fx);
-    }
-
-    /// Says who the person is, if the dialect has words for it.
-    fn introduce(&mut self, fx: &mut Effects) {
-        let Stage::Rising(rising) = &mut self.stage else { return };
-        rising.step = Step::Introducing;
-        let (token, password) = (rising.token, rising.password.clone());
-        if self.dialect().verb(Measure::Login).is_none() {
-            return self.answered(token, Measure::Login, Ok(()), fx);
-        }
-        let name = self.name.clone();
-        let values = Values { name: &name, nick: &name, password: &password, ..Values::default() };
-        self.say(token, Measure::Login, &values, fx);
-    }
-
-    fn refused(&mut self, packet: &Packet<'_>, is_early: bool, fx: &mut Effects) {
-        let class = if is_early { FaultClass::LoginRefused } else { FaultClass::Closed };
-        let detail = format!("the namespace was refused: {}", excerpt(packet.data));
-        self.give_up(class, &detail, fx);
-    }
-
-    /// A binary part of the packet before.
-    fn part(&mut self, bytes: &[u8], fx: &mut Effects) {
-        let (left, meaning) = self.parts;
-        if left == 0 {
-            return self.wrong("a binary part that belongs to no packet", fx);
-        }
-        self.parts = (left - 1, meaning);
-        if matches!(meaning, Meaning::Delivery) || self.dialect().is_stamping {
-            self.note(meaning, bytes, fx);
-        }
-    }
-
-    /// A binary frame: before revision 4 with the type of its packet.
-    fn binary(&mut self, frame: &[u8], fx: &mut Effects) {
-        match (self.setting.revision, frame.split_first()) {
-            (4, _) => self.part(frame, fx),
-            (_, Some((4, bytes))) => self.part(bytes, fx),
-            _ => self.wrong("a binary frame of an unknown type", fx),
-        }
-    }
-
-    /// What a poll brought.
-    fn payload(&mut self, now: Tick, mut payload: &[u8], fx: &mut Effects) {
-        while !payload.is_empty() && fx.close.is_none() {
-            match packet::next(&mut payload, self.setting.revision) {
-                Ok(Part::Text(packet)) => self.hear(now, packet, fx),
-                Ok(Part::Binary(bytes)) => self.part(&bytes, fx),
-                Err(why) => self.wrong(why, fx),
-            }
-        }
-    }
-
     fn take(&mut self, now: Tick, input: Input<'_>, fx: &mut Effects) {
         match input {
             Input::More | Input::Nothing => {}
@@ -499,10 +211,8 @@ impl SocketIoSession {
                 }
             }
             Input::Stayed(why) => {
-                if let Stage::Rising(rising) = &self.stage {
-                    if let Step::Upgrading(sent) = rising.step {
-                        self.stayed(sent, &why, fx);
-                    }
+                if let Some(sent) = self.upgrading_since() {
+                    self.stayed(sent, &why, fx);
                 }
             }
             Input::Broken(fault) => self.give_up(fault.class, &fault.detail, fx),
@@ -558,10 +268,11 @@ impl SocketIoSession {
     fn reset(&mut self, class: FaultClass, detail: &str, fx: &mut Effects) {
         let stage = std::mem::replace(&mut self.stage, Stage::Idle);
         let pending = std::mem::take(&mut self.pending);
-        if let Stage::Rising(rising) = stage {
-            if !pending.iter().any(|pending| pending.token == rising.token) {
+        match stage {
+            Stage::Rising(rising) if pending.iter().all(|other| other.token != rising.token) => {
                 fx.failed(rising.token, class, detail);
             }
+            _ => {}
         }
         for pending in pending {
             fx.failed(pending.token, class, detail);
@@ -596,6 +307,17 @@ impl SocketIoSession {
         }
         self.reset(FaultClass::Offline, "the person disconnected first", fx);
         fx.close = Some(Ok(()));
+    }
+
+    /// When the WebSocket was asked for that is to replace the polling.
+    fn upgrading_since(&self) -> Option<Tick> {
+        match &self.stage {
+            Stage::Rising(rising) => match rising.step {
+                Step::Upgrading(sent) => Some(sent),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 
