@@ -75,6 +75,8 @@ named! {
         Delivery = "delivery",
         /// A stamped announcement's way (somebody entered) to one receiver.
         Announcement = "announcement",
+        /// From one transport to a better one; failed where the first one had to do.
+        Upgrade = "upgrade",
     }
 }
 

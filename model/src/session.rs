@@ -13,6 +13,12 @@ pub trait Protocol: Send + Sync {
     /// Checks the target's options once, before anybody dials. The error is advice for the user.
     fn check(&self, options: &Options) -> Result<(), String>;
 
+    /// The same protocol with other facts, where they depend on its options: whether a message
+    /// comes back to its sender, say. `None` if they do not.
+    fn variant(&self, _: &Options) -> Option<&'static dyn Protocol> {
+        None
+    }
+
     /// A new person's session. Everything that people share is behind `shared`.
     fn session(
         &self,

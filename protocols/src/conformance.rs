@@ -17,6 +17,9 @@ use model::{Features, Protocol, Request};
 /// Largest frame a session of the suite accepts, bytes.
 pub(crate) const FRAME_BYTES_MAX: usize = 16 << 10;
 
+/// Makes a message of a payload.
+pub(crate) type Wrap = fn(&[u8]) -> Vec<u8>;
+
 /// How one protocol takes part.
 pub(crate) struct Row {
     /// The protocol.
@@ -29,6 +32,8 @@ pub(crate) struct Row {
     pub(crate) features: Features,
     /// The frames it speaks in: text or binary.
     pub(crate) opcode: Opcode,
+    /// How a payload becomes a message, where that is no frame of a WebSocket.
+    pub(crate) wrap: Option<Wrap>,
     /// A peer that plays fair, fresh.
     pub(crate) peer: fn() -> Box<dyn Peer>,
     /// What the person does, one after the other; `Login` first and `Disconnect` last. What is
@@ -42,6 +47,9 @@ pub(crate) struct Row {
 impl Row {
     /// A whole message of the target's with that payload.
     fn frame(&self, payload: &[u8]) -> Vec<u8> {
+        if let Some(wrap) = self.wrap {
+            return wrap(payload);
+        }
         let mut bytes = Vec::new();
         frame::write_frame(&mut bytes, self.opcode, payload, None);
         bytes
@@ -57,7 +65,13 @@ pub(crate) trait Peer {
 
 /// Who takes part: at least one row for each protocol of the table.
 fn rows() -> Vec<Row> {
-    std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows()).collect()
+    let rows = std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows());
+    rows.chain(crate::socketio::rows()).collect()
+}
+
+/// Those of them that speak WebSocket from the first byte.
+fn framed_rows() -> impl Iterator<Item = Row> {
+    rows().into_iter().filter(|row| row.wrap.is_none())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One folder per chat protocol: codec and session, without sockets or clock.
 #[cfg(test)]
 mod conformance;
+pub mod socketio;
 #[cfg(test)]
 mod talks;
 pub mod wire;
@@ -10,7 +11,7 @@ pub mod yardstick;
 use model::Protocol;
 
 /// Every protocol there is: one row each.
-pub static PROTOCOLS: &[&dyn Protocol] = &[&xmpp::Xmpp, &yardstick::Yardstick];
+pub static PROTOCOLS: &[&dyn Protocol] = &[&socketio::SOCKETIO, &xmpp::Xmpp, &yardstick::Yardstick];
 
 /// The protocol of that name.
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {

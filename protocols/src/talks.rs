@@ -34,6 +34,7 @@ struct Stage {
     /// Its folder in `src/`.
     folder: &'static str,
     url: &'static str,
+    /// The one it offers; empty if it offers none.
     subprotocol: &'static str,
     /// Options of the target, unless a talk has others.
     options: &'static [(&'static str, &'static str)],
@@ -42,6 +43,14 @@ struct Stage {
 }
 
 static STAGES: &[Stage] = &[
+    Stage {
+        protocol: &crate::socketio::SOCKETIO,
+        folder: "socketio",
+        url: "ws://127.0.0.1:3000/",
+        subprotocol: "",
+        options: &[("transport", "websocket")],
+        talks_min: 14,
+    },
     Stage {
         protocol: &crate::xmpp::Xmpp,
         folder: "xmpp",
@@ -141,9 +150,10 @@ impl Player {
             "peer accepts" => {
                 let head = http::read_request(&self.written).unwrap().unwrap();
                 let handshake = head.upgrade.unwrap();
-                assert_eq!(handshake.protocols().collect::<Vec<_>>(), [self.stage.subprotocol]);
+                let offered = Some(self.stage.subprotocol).filter(|name| !name.is_empty());
+                assert_eq!(handshake.protocols().next(), offered);
                 let mut answer = Vec::new();
-                handshake.accept(&mut answer, Some(self.stage.subprotocol));
+                handshake.accept(&mut answer, offered);
                 self.written.clear();
                 self.is_upgraded = true;
                 self.receive(&answer);
@@ -154,7 +164,7 @@ impl Player {
                 frame::write_frame(&mut bytes, Opcode::Text, text.as_bytes(), None);
                 self.receive(&bytes);
             }
-            "peer sends raw" => self.receive(&raw(rest)),
+            "peer sends raw" => self.receive(&raw(&with_stamps(rest))),
             _ => assert!(line.is_empty() || line.starts_with('#') || what == "after", "{line}"),
         }
     }

@@ -10,6 +10,7 @@ use crate::metrics;
 use crate::progress::Live;
 use crate::site::{self, Site};
 use engine::clock::{self, Clock};
+use engine::limits;
 use engine::net::real::Route;
 use engine::profile::{self, Profile};
 use engine::target::{Running, launch};
@@ -221,6 +222,11 @@ fn manifest(loaded: &Loaded, target: &Target, run: &Run) -> Manifest {
             protocol: loaded.plan.protocol.clone(),
             options: loaded.plan.target.options.clone(),
             processes: processes.iter().map(u32::to_string).collect(),
+            descriptors_max: processes
+                .iter()
+                .filter_map(|pid| limits::descriptors_of(*pid))
+                .min()
+                .unwrap_or(0),
         },
         host: host::facts(),
         generator: Generator { shards: run.shards.into(), processes: run.processes() as u32 },

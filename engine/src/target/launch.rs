@@ -72,6 +72,7 @@ pub fn launch(
     let mut blanks: BTreeMap<String, String> =
         knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect();
     blanks.insert("throng".into(), throng.display().to_string());
+    blanks.insert("folder".into(), home(spec));
     let instances: usize = fill(&spec.instances, &blanks)?.parse().unwrap_or(0);
     if !(1..=INSTANCES_MAX).contains(&instances) {
         return Err(format!("a target can have 1 to {INSTANCES_MAX} instances"));
@@ -157,6 +158,9 @@ impl Running {
             self.url = fill(&spec.url, &blanks)?;
             let options = spec.options.iter().map(|(k, v)| Ok((k.clone(), fill(v, &blanks)?)));
             self.options = options.collect::<Result<_, String>>()?;
+            if let Some(dialect) = &spec.dialect {
+                self.options.insert("dialect".into(), dialect.to_string());
+            }
         }
         Ok(())
     }
@@ -265,13 +269,20 @@ pub fn check_needs(spec: &Spec) -> Result<(), String> {
         command.contains('/') && Path::new(command).exists()
             || folders.into_iter().any(|folder| folder.join(command).exists())
     };
-    match spec.needs.iter().find(|need| !is_there(&need.command)) {
+    let placed = |text: &str| text.replace("{folder}", &home(spec));
+    match spec.needs.iter().find(|need| !is_there(&placed(&need.command))) {
         None => Ok(()),
         Some(need) => Err(format!(
             "`{}` is not installed. Install it with\n\n    {}\n",
-            need.command, need.install
+            placed(&need.command),
+            placed(&need.install)
         )),
     }
+}
+
+/// The target's own folder, wherever the target runs.
+fn home(spec: &Spec) -> String {
+    fs::canonicalize(&spec.folder).unwrap_or_else(|_| spec.folder.clone()).display().to_string()
 }
 
 /// A fresh folder that a server under another user may enter.

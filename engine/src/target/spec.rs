@@ -43,6 +43,9 @@ pub struct Spec {
     /// Options for the protocol, blanks filled in.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// What is said to it, for a protocol that leaves this to the application; without blanks.
+    #[serde(default)]
+    pub dialect: Option<serde_json::Value>,
     /// What can be set in a scenario.
     #[serde(default)]
     pub knobs: BTreeMap<String, Knob>,

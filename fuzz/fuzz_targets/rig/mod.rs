@@ -63,7 +63,8 @@ impl Rig {
         let mut answer = Vec::new();
         let head = http::read_request(&self.fx.out).unwrap().unwrap();
         let handshake = head.upgrade.unwrap();
-        handshake.accept_with(&mut answer, Some(subprotocol), handshake.offers_deflate);
+        let subprotocol = Some(subprotocol).filter(|name| !name.is_empty());
+        handshake.accept_with(&mut answer, subprotocol, handshake.offers_deflate);
         self.fx.out.clear();
         self.feed(&answer);
     }
@@ -124,8 +125,8 @@ impl Rig {
         self.carry.clear();
         self.received = 0;
         self.act(login);
-        let head = http::read_request(&self.fx.out).unwrap().unwrap();
-        assert!(head.upgrade.is_some() && self.fx.close.is_none());
+        // A request for an upgrade, or the first one of polling.
+        assert!(http::read_request(&self.fx.out).unwrap().is_some() && self.fx.close.is_none());
         assert_eq!(self.owed.len(), 1, "only the new login is open");
     }
 }

@@ -64,7 +64,9 @@ fn head(out: &mut String, plan: &Plan) {
     out.push('\n');
     wrap(out, "Target    ", &format!("{} ({})", plan.target.name, plan.protocol));
     for (name, value) in &plan.target.options {
-        wrap(out, "          ", &format!("{name} = {value}"));
+        // A map that was written in the scenario is to be seen there.
+        let shown = if value.starts_with('{') { "the map of the scenario" } else { value };
+        wrap(out, "          ", &format!("{name} = {shown}"));
     }
     let mut rooms = plan.rooms.iter().take(ROOMS_SHOWN).cloned().collect::<Vec<_>>().join(", ");
     match plan.rooms.as_slice() {

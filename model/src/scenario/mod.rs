@@ -6,7 +6,9 @@ mod account;
 mod choice;
 mod crowd;
 mod describe;
+
 mod estimate;
+mod events;
 mod figure;
 mod hold;
 mod journey;

@@ -6,7 +6,8 @@ use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
 use super::{
-    Mistake, Scenario, estimate, hold, limit, near, parameter, probes, target, threshold, unit,
+    Mistake, Scenario, estimate, events, hold, limit, near, parameter, probes, target, threshold,
+    unit,
 };
 use crate::stamp::PEOPLE_MAX;
 use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
@@ -27,6 +28,7 @@ pub(super) const KEYS: &[&str] = &[
     "about",
     "target",
     "protocol",
+    "socketio",
     "rooms",
     "crowds",
     "timeline",
@@ -100,6 +102,10 @@ fn read(
         reader.wrong(place, reason, "`throng protocols` lists them");
     }
     parameter::check(reader, root, fields.get("parameters"));
+    if let Some((key, _)) = fields.pair(events::KEY).filter(|_| protocol != events::KEY) {
+        let reason = format!("`{}` says nothing to a target that speaks `{protocol}`", events::KEY);
+        reader.wrong(key.place, reason, "remove it, or name a target that speaks Socket.IO");
+    }
     let rooms = Rooms::read(reader, fields.get("rooms"));
     let drafts = crowd::drafts(reader, &fields, start, options.scale, facts);
     let drafts = drafts.unwrap_or_default();

@@ -117,6 +117,9 @@ fn the_schema_knows_the_same_keys() {
     same("/properties/probes/properties", probes::KEYS);
     same("/$defs/prometheus/properties", probes::PROMETHEUS_KEYS);
     same("/$defs/promql/properties", probes::PROMQL_KEYS);
+    same("/properties/socketio/properties", &[events::VERBS, events::OTHERS].concat());
+    same("/$defs/event/properties", events::VERB_KEYS);
+    same("/$defs/event/properties/done/anyOf/1/properties", events::DONE_KEYS);
     same("/$defs/crowd/properties", crowd::KEYS);
     same("/$defs/crowd/properties/accounts/properties", account::KEYS);
     let more = ["hold", "by", "most", "rest", "mark"];

@@ -1,5 +1,6 @@
 //! The target: a folder's name, the yardstick, or a URL, with options.
 
+use super::events;
 use super::plan::{KEYS, WHAT, start};
 use super::reader::{Fields, Reader};
 use super::tree::{Node, Place, Value};
@@ -50,6 +51,11 @@ pub(super) fn read(reader: &mut Reader<'_>, root: &Fields<'_>, at: Place) -> Opt
         None => None,
     };
     let protocol = outer.or(inner);
+    if let Some(node) = root.get(events::KEY) {
+        // What was found wrong is reported with the plan, which is not made then.
+        let map = events::read(reader, node)?;
+        target.options.insert(events::OPTION.into(), map);
+    }
     if target.name.contains("://") {
         if let Err(reason) = Endpoint::parse(&target.name) {
             reader.wrong(at.place, reason, "as in `ws://127.0.0.1:8080/chat`");

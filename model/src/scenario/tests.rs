@@ -19,6 +19,7 @@ const YARDSTICK_VERBS: &[Measure] = &[
 /// Protocols for the tests, with the features the documentation speaks of.
 static YARDSTICK: Facts =
     facts_of("yardstick", YARDSTICK_VERBS, &[("avatars", ""), ("history", ""), ("members", "")]);
+static SOCKETIO: Facts = facts_of("socketio", YARDSTICK_VERBS, &[]);
 /// Does not know `read`.
 static XMPP: Facts = facts_of(
     "xmpp",
@@ -55,7 +56,7 @@ const fn facts_of(
 }
 
 pub(super) fn facts(name: &str) -> Option<&'static Facts> {
-    [&YARDSTICK, &XMPP].into_iter().find(|facts| facts.name == name)
+    [&YARDSTICK, &SOCKETIO, &XMPP].into_iter().find(|facts| facts.name == name)
 }
 
 /// Plans as the program does: the target tells the protocol.
@@ -63,6 +64,7 @@ pub(super) fn plan_of(scenario: &Scenario) -> Result<Plan, Vec<Mistake>> {
     let target = scenario.target()?;
     let protocol = match target.name.as_str() {
         "prosody" => "xmpp".into(),
+        "river" => "socketio".into(),
         name if name.contains("://") => scenario.protocol().unwrap_or_default(),
         _ => "yardstick".to_owned(),
     };

@@ -1,7 +1,7 @@
 //! The hot path: a delivery that arrives whole allocates nothing.
 
+use super::framed_rows;
 use super::record::{Step, messages, record, replay};
-use super::rows;
 use model::Event;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -50,7 +50,7 @@ fn allocations_are_counted() {
 
 #[test]
 fn deliveries_allocate_nothing() {
-    for row in rows() {
+    for row in framed_rows() {
         let name = row.protocol.facts().name;
         let good = record(&row);
         let mut found = 0;

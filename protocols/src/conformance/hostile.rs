@@ -2,7 +2,7 @@
 
 use super::record::{Record, Step, begin_anew, messages, record, replay};
 use super::rig::Rig;
-use super::{FRAME_BYTES_MAX, Row, rows};
+use super::{FRAME_BYTES_MAX, Row, framed_rows, rows};
 use crate::wire::frame::{self, Opcode};
 use crate::wire::http::HEAD_BYTES_MAX;
 use model::{FaultClass, Rng};
@@ -30,7 +30,7 @@ fn answers_that_are_no_upgrade() {
         ("tls alert", "\u{15}\u{3}\u{1}\0\u{2}\u{2}\u{28}\r\n\r\n".into()),
         ("nothing", "\r\n\r\n\r\n\0".into()),
     ];
-    for row in rows() {
+    for row in framed_rows() {
         let good = record(&row);
         let first = messages(&good.steps)[0];
         for (name, answer) in &rows_of_answers {
@@ -79,7 +79,7 @@ fn frames_that_are_none_are_refused_at_once() {
         ("long ping", vec![0x89, 126, 0, 200], Protocol),
         ("part of nothing", vec![0x80, 1, b'x'], Protocol),
     ];
-    for row in rows() {
+    for row in framed_rows() {
         let good = record(&row);
         for &place in &messages(&good.steps)[1..] {
             for (name, bytes, class) in &frames {
@@ -99,7 +99,7 @@ fn frames_that_are_none_are_refused_at_once() {
 
 #[test]
 fn endless_parts_end() {
-    for row in rows() {
+    for row in framed_rows() {
         let good = record(&row);
         let mut rig = up_to(&row, &good, messages(&good.steps)[1]);
         let mut part = Vec::new();
@@ -122,7 +122,8 @@ fn what_the_protocol_forbids_is_refused() {
     for row in rows() {
         let good = record(&row);
         let places = messages(&good.steps);
-        let last = places[places.len() - 1];
+        // Behind the last thing said by polling comes the receipt of a request: nobody reads it.
+        let last = places[places.len() - 1 - usize::from(row.wrap.is_some())];
         for (name, payload) in (row.forbidden)() {
             let mut rig = up_to(&row, &good, last);
             rig.feed(&row.frame(&payload));

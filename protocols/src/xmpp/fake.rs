@@ -217,6 +217,7 @@ pub(crate) fn row() -> Row {
         options: &[],
         features: Features(0b11111),
         opcode: Opcode::Text,
+        wrap: None,
         peer: || {
             let mut hall = Hall { past: vec![PAST.into()], ..Hall::default() };
             hall.seat(NEIGHBOR, "live@room.localhost/bob");

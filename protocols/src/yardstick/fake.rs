@@ -179,6 +179,7 @@ fn row(
         options,
         features: Features(0b111),
         opcode: encoding.opcode(),
+        wrap: None,
         peer,
         deeds: &[
             Request::Login { name: "ann", password: "secret" },

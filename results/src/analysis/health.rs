@@ -222,10 +222,14 @@ fn exhausted(facts: &Facts, findings: &mut Vec<Finding>) {
 }
 
 fn descriptors(facts: &Facts, findings: &mut Vec<Finding>) {
-    let max = facts.run.manifest.host.descriptors_max;
-    let roles: [(&str, Role); 2] =
-        [("the generator", |s| &s.generator), ("the target", |s| &s.target)];
-    for (who, role) in roles {
+    let own = facts.run.manifest.host.descriptors_max;
+    let theirs = match facts.run.manifest.target.descriptors_max {
+        0 => own,
+        known => known,
+    };
+    let roles: [(&str, u64, Role); 2] =
+        [("the generator", own, |s| &s.generator), ("the target", theirs, |s| &s.target)];
+    for (who, max, role) in roles {
         let processes = facts.run.probes.iter().flat_map(role);
         let most = processes.map(|process| process.descriptors).max().unwrap_or(0);
         if max > 0 && most as f64 > max as f64 * DESCRIPTORS_STRAINED {
@@ -233,7 +237,8 @@ fn descriptors(facts: &Facts, findings: &mut Vec<Finding>) {
                 findings,
                 Level::Strained,
                 format!("a process of {who} had {most} of {max} descriptors open"),
-                "The next arrivals may fail for want of descriptors: raise the limit (ulimit -n).",
+                "Arrivals fail for want of descriptors, a connection needing one, often with no more \
+                 than a reset: raise the limit (ulimit -n) where that process is started.",
             );
         }
     }

@@ -79,6 +79,8 @@ pub struct TargetFacts {
     pub options: BTreeMap<String, String>,
     /// The processes watched: names with their numbers.
     pub processes: Vec<String>,
+    /// Most descriptors one of them may open; zero if unknown.
+    pub descriptors_max: u64,
 }
 
 /// The machine that ran it.

@@ -266,6 +266,7 @@ pub(crate) fn manifest() -> Manifest {
             protocol: text("xmpp"),
             options: [(text("storage"), text("internal"))].into(),
             processes: vec![text("lua5.4 (4711)")],
+            descriptors_max: 0,
         },
         host: HostFacts {
             kernel: text("Linux 6.1.0 x86_64"),

@@ -3,6 +3,7 @@
 
 // Starts the binary, bounds its time and memory, and reads what it leaves behind.
 mod rig;
+mod socketio;
 
 // What a user types and what comes back: exit codes, words, files.
 mod cli;

@@ -1,0 +1,191 @@
+//! Real servers of Socket.IO 2 and 4 on Node and of python-socketio, over every transport: what
+//! throng counts must be what was said, and a fallback must be seen.
+
+use crate::rig::{Answer, Folder, for_each};
+use model::What;
+use results::Status;
+use std::path::{Path, PathBuf};
+
+const PEOPLE: u64 = 5;
+const SAID: u64 = 3;
+
+/// A server and how it is reached.
+struct Row {
+    server: &'static str,
+    options: &'static str,
+    /// How many are seen on their way from polling to a WebSocket.
+    upgrades: u64,
+}
+
+const fn row(server: &'static str, options: &'static str, upgrades: u64) -> Row {
+    Row { server, options, upgrades }
+}
+
+const ROWS: &[Row] = &[
+    row("node2", "eio: 3", PEOPLE),
+    row("node2", "eio: 3, transport: websocket", 0),
+    row("node2", "eio: 3, transport: polling", 0),
+    row("node2", "eio: 3, namespace: /chat", PEOPLE),
+    row("node4", "eio: 4", PEOPLE),
+    row("node4", "transport: websocket, namespace: /chat", 0),
+    row("node4", "transport: polling, namespace: /chat", 0),
+    row("node4", "eio: 3, transport: websocket", 0),
+    row("python", "transport: upgrade", PEOPLE),
+    row("python", "transport: websocket", 0),
+];
+
+fn servers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/socketio")
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// Whether a server is to be left out. Where tests are run for everybody, none is.
+fn is_skipped(server: &str) -> bool {
+    let installed = match server {
+        "node2" => "node_modules/socketio2/package.json",
+        "node4" => "node_modules/socketio4/package.json",
+        "river" => "../../../targets/river/node_modules/socket.io/package.json",
+        _ => "venv/bin/python",
+    };
+    let is_skipped = !servers().join(installed).exists() && std::env::var_os("CI").is_none();
+    if is_skipped {
+        eprintln!("skipped: {server} is not installed (scripts/install-needs; CI is not set)");
+    }
+    is_skipped
+}
+
+fn run(folder: &Folder, row: &Row) -> Answer {
+    let scenario = format!(
+        "about: a test\ntarget: {{name: {}, {}}}\nrooms: [live]\ncrowds:\n  people:\n    size: {PEOPLE}\n    \
+         journey: [login, {{join: live}}, {{gate: in}}, {{repeat: {SAID}, do: [{{say: live}}, \
+         {{wait: 100ms}}]}}, {{gate: said}}, {{wait: 300ms}}, {{leave: live}}, disconnect]\n\
+         timeline: [{{run: people at 100/s, until: done, deadline: 40s}}]\n",
+        row.server, row.options
+    );
+    let servers = servers().display().to_string();
+    folder.run_fit(&scenario, &["--targets", &servers])
+}
+
+#[test]
+fn every_message_is_counted_over_every_transport() {
+    for_each(ROWS, |row| {
+        if is_skipped(row.server) {
+            return;
+        }
+        let folder = Folder::new(&format!("socketio-{}", row.server));
+        let answer = run(&folder, row);
+        let (summary, name) = (answer.summary(), format!("{} {}", row.server, row.options));
+        assert_eq!(summary.status, Status::Finished, "{name}: {}", answer.stderr);
+        assert_eq!(summary.errors, [], "{name}");
+        assert_eq!(summary.people.finished, PEOPLE, "{name}");
+        let ledger = &summary.ledger;
+        assert_eq!(ledger.received, PEOPLE * SAID * (PEOPLE - 1), "{name}: {ledger:?}");
+        let wrong = (ledger.lost, ledger.duplicate, ledger.unexpected);
+        assert_eq!(wrong, (0, 0, 0), "{name}");
+        let upgrades = summary.measures.iter().find(|measure| measure.name == "upgrade");
+        assert_eq!(upgrades.map_or(0, |measure| measure.done), row.upgrades, "{name}");
+    });
+}
+
+#[test]
+fn an_answer_that_refuses_is_a_refusal() {
+    let row = row("node4", "transport: websocket", 0);
+    if is_skipped(row.server) {
+        return;
+    }
+    let folder = Folder::new("socketio-refused");
+    let servers = servers().display().to_string();
+    let scenario = "about: a test\ntarget: {name: node4, transport: websocket}\nrooms: [live]\n\
+                    socketio:\n  join: {emit: [join, \"{room}\"]}\n  \
+                    history: {emit: [history, \"{room}\", \"{limit}\"], refused: refused by}\n\
+                    crowds:\n  people:\n    size: 2\n    \
+                    journey: [login, {join: live}, {history: {room: live, limit: 20}}, {members: live}, disconnect]\n\
+                    timeline: [{run: people at 100/s, until: done, deadline: 40s}]\n";
+    let answer = folder.run_fit(scenario, &["--targets", &servers]);
+    let errors = answer.summary().errors;
+    let told = |measure: &str, words: &str| {
+        errors.iter().any(|error| {
+            error.measure == measure
+                && error.class == "request-refused"
+                && error.count == 2
+                && error.example.contains(words)
+        })
+    };
+    assert!(told("history", "refused by us") && told("members", "socketio"), "{errors:?}");
+}
+
+/// A scenario of the house, made small, at River.
+fn river(folder: &Folder, name: &str, changes: &[(&str, &str)]) -> Answer {
+    let path = root().join("scenarios").join(name);
+    let mut scenario = std::fs::read_to_string(path).unwrap();
+    for (long, short) in changes {
+        assert!(scenario.contains(long), "{name} has no `{long}` any more");
+        scenario = scenario.replace(long, short);
+    }
+    let targets = root().join("targets").display().to_string();
+    folder.run_fit(&scenario, &["--targets", &targets])
+}
+
+#[test]
+fn everybody_at_river_sees_everybody_come() {
+    const COMERS: u64 = 40;
+    if is_skipped("river") {
+        return;
+    }
+    let folder = Folder::new("river");
+    let changes = [("size: 20000", "size: 40"), ("wait: 60s", "wait: 500ms")];
+    let answer = river(&folder, "river-presence.yaml", &changes);
+    let summary = answer.summary();
+    assert_eq!(summary.status, Status::Finished, "{}", answer.stderr);
+    assert_eq!(summary.errors, []);
+    let seen = &summary.ledger;
+    // The second room is left by whoever has entered it: nothing is owed there.
+    assert!(seen.announcements_owed <= COMERS * (COMERS - 1) / 2, "{seen:?}");
+    assert!(seen.announcements_owed > COMERS * (COMERS - 1) / 4, "{seen:?}");
+    assert_eq!((seen.announcements_lost, seen.announcements_duplicate), (0, 0), "{seen:?}");
+    let told = answer.load().events.into_iter().find_map(|record| match record.what {
+        What::Target { detail } => Some(detail).filter(|text| text.contains("counted by the")),
+        _ => None,
+    });
+    let told = told.expect("River's own figures");
+    assert!(told.contains(&format!("upgrades {COMERS}")), "{told}");
+}
+
+#[test]
+fn a_fallback_to_polling_is_seen_and_counted() {
+    if is_skipped("river") {
+        return;
+    }
+    let folder = Folder::new("river-polling");
+    let changes = [
+        ("target: river", "target: river?transports=polling"),
+        ("size: 20000", "size: 8"),
+        ("wait: 60s", "wait: 300ms"),
+    ];
+    let summary = river(&folder, "river-presence.yaml", &changes).summary();
+    assert_eq!(summary.people.finished, 8);
+    let errors: Vec<_> =
+        summary.errors.iter().map(|e| (e.measure.as_str(), e.class.as_str(), e.count)).collect();
+    assert_eq!(errors, [("upgrade", "upgrade", 8)]);
+    assert!(summary.errors[0].example.contains("stayed with polling"));
+}
+
+#[test]
+fn too_few_descriptors_of_the_target_are_told() {
+    if is_skipped("river") {
+        return;
+    }
+    let folder = Folder::new("river-descriptors");
+    let changes = [("descriptors: 512", "descriptors: 64"), ("size: 1000", "size: 120")];
+    let summary = river(&folder, "river-descriptors.yaml", &changes).summary();
+    let people = &summary.people;
+    assert!(people.entered > 10 && people.gave_up > 40, "{people:?}");
+    assert_eq!(people.entered + people.gave_up, 120, "{people:?}");
+    let told = summary.health.findings.iter().any(|finding| {
+        finding.what.contains("the target had") && finding.what.contains("of 64 descriptors")
+    });
+    assert!(told, "{:?}", summary.health.findings);
+}
