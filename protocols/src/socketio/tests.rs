@@ -158,3 +158,10 @@ fn over_polling_the_second_packet_waits_for_the_first_but_not_for_long() {
     assert!(text.contains(packets), "both in one request, and the poll behind: {text}");
     assert_eq!(fx.close, None);
 }
+
+/// What waits for its turn in a crowd of twenty thousand is small.
+#[test]
+fn an_idle_session_is_small() {
+    let size = std::mem::size_of::<super::session::SocketIoSession>();
+    assert!(size <= 256, "{size} bytes");
+}
