@@ -189,7 +189,7 @@ impl Player {
             protocol.check(&self.options).unwrap();
             let endpoint = Endpoint::parse(url).unwrap();
             let options = self.options.clone();
-            let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: 4_096 });
+            let shared = Arc::new(Shared::new(endpoint, options, 4_096));
             self.session = Some(protocol.session(1, self.features, &shared));
         }
         self.tokens += 1;

@@ -43,7 +43,7 @@ impl<'r> Rig<'r> {
         let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
         let options: Options = row.options.iter().map(pair).collect();
         row.protocol.check(&options).unwrap();
-        let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: FRAME_BYTES_MAX });
+        let shared = Arc::new(Shared::new(endpoint, options, FRAME_BYTES_MAX));
         Rig {
             row,
             session: row.protocol.session(1, row.features, &shared),
