@@ -105,10 +105,7 @@ impl Shared {
     }
 
     /// What was made by the first call, for all sessions of the run.
-    pub fn made<T: Any + Send + Sync + Default>(
-        &self,
-        make: impl FnOnce(&Shared) -> T,
-    ) -> Arc<T> {
+    pub fn made<T: Any + Send + Sync + Default>(&self, make: impl FnOnce(&Shared) -> T) -> Arc<T> {
         let made = self.made.get_or_init(|| Arc::new(make(self))).clone();
         // Of another type only if two protocols share what is one run's.
         made.downcast().unwrap_or_default()

@@ -57,7 +57,8 @@ pub(crate) trait Peer {
 
 /// Who takes part: at least one row for each protocol of the table.
 fn rows() -> Vec<Row> {
-    std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows()).collect()
+    let rows = std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows());
+    rows.chain(crate::websocket::rows()).collect()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod conformance;
 #[cfg(test)]
 mod talks;
+pub mod websocket;
 pub mod wire;
 pub mod xmpp;
 pub mod yardstick;
@@ -10,7 +11,8 @@ pub mod yardstick;
 use model::Protocol;
 
 /// Every protocol there is: one row each.
-pub static PROTOCOLS: &[&dyn Protocol] = &[&xmpp::Xmpp, &yardstick::Yardstick];
+pub static PROTOCOLS: &[&dyn Protocol] =
+    &[&websocket::WebSocket, &xmpp::Xmpp, &yardstick::Yardstick];
 
 /// The protocol of that name.
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {

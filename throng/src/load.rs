@@ -46,6 +46,7 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     for (key, value) in &arm.set {
         scenario.set(key, value).map_err(|mistake| Failure::mistakes(&[mistake]))?;
     }
+    bring_description(&mut scenario, path)?;
     let target = scenario.target().map_err(|mistakes| Failure::mistakes(&mistakes))?;
     let folders = site::folders(args.folder.targets.as_deref(), Some(path));
     let (site, protocol) = site::resolve(&target, scenario.protocol().as_deref(), &folders)?;
@@ -67,10 +68,28 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     Ok(Loaded { text, plan, site, protocol, folder })
 }
 
+/// Brings the files that a described protocol consists of; they are named relative to the file
+/// that names them.
+fn bring_description(scenario: &mut Scenario, path: &Path) -> Result<(), Failure> {
+    let mut beside = path.to_owned();
+    if let Some(name) = scenario.script_file() {
+        beside = path.with_file_name(name);
+        let text = read(&beside)?;
+        scenario
+            .include_script(&beside.display().to_string(), &text)
+            .map_err(|mistake| Failure::mistakes(&[mistake]))?;
+    }
+    if let Some(name) = scenario.proto_file() {
+        let text = read(&beside.with_file_name(name))?;
+        scenario.include_proto(&text);
+    }
+    Ok(())
+}
+
 /// The text of a scenario or a suite.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let at = path.display();
-    let unreadable = |error| Failure::usage(format!("cannot read the scenario {at}: {error}"));
+    let unreadable = |error| Failure::usage(format!("cannot read {at}: {error}"));
     let size = std::fs::metadata(path).map_err(unreadable)?.len();
     if size > TEXT_BYTES_MAX as u64 {
         return Err(Failure::usage(format!("{at} is larger than {} KiB", TEXT_BYTES_MAX >> 10)));

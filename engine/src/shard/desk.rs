@@ -5,8 +5,8 @@ use super::{Setup, Status};
 use crate::net::{Net, Slot};
 use crate::wheel::Wheel;
 use model::{
-    Effects, Fault, FaultClass, Interval, Manners, Measure, Op, PhaseKind, Program, Record, Rng, RunPhase,
-    StageTally, Stats, Tally, Tick, What,
+    Effects, Fault, FaultClass, Interval, Manners, Measure, Op, PhaseKind, Program, Record, Rng,
+    RunPhase, StageTally, Stats, Tally, Tick, What,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

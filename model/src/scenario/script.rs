@@ -515,7 +515,8 @@ impl Kept<'_, '_> {
 
     /// Whether a text stands in quotes, and so is one, whatever it looks like.
     fn is_quoted(&self, node: &Node) -> bool {
-        let line = self.reader.sources[node.place.source as usize].lines.get(node.place.line as usize - 1);
+        let line =
+            self.reader.sources[node.place.source as usize].lines.get(node.place.line as usize - 1);
         let first = line.and_then(|line| line.chars().nth(node.place.column as usize - 1));
         matches!(first, Some('"' | '\''))
     }

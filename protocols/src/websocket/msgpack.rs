@@ -72,7 +72,8 @@ fn head<'a>(bytes: &mut &'a [u8]) -> Option<Head<'a>> {
         rest = behind;
         Some(taken.iter().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte)))
     };
-    let signed = |value: u64, bits: u32| Found::Signed((value << (64 - bits)) as i64 >> (64 - bits));
+    let signed =
+        |value: u64, bits: u32| Found::Signed((value << (64 - bits)) as i64 >> (64 - bits));
     let mut text = None;
     let mut other = None;
     let found = match Marker::from_u8(first) {
@@ -191,7 +192,10 @@ mod tests {
         let map = Body::Map(vec![
             ("id".into(), Body::Bare(vec![Part::Blank(Blank::Id)])),
             ("text".into(), Body::Text(vec![Part::Blank(Blank::Text)])),
-            ("list".into(), Body::List(vec![Body::Bare(literal("-70000")), Body::Bare(literal("null"))])),
+            (
+                "list".into(),
+                Body::List(vec![Body::Bare(literal("-70000")), Body::Bare(literal("null"))]),
+            ),
             ("on".into(), Body::Bare(literal("true"))),
             ("pi".into(), Body::Bare(literal("3.25"))),
         ]);

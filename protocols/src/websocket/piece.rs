@@ -132,7 +132,7 @@ impl Prefix {
         match self {
             Prefix::Varint => varint(length as u64, out),
             // A vector takes everything.
-            Prefix::Pack => _ = rmp::encode::write_str_len(out, length as u32),
+            Prefix::Pack => drop(rmp::encode::write_str_len(out, length as u32)),
         }
     }
 }
@@ -142,7 +142,9 @@ fn fill(slot: Slot, style: Style, blanks: &Blanks<'_>, out: &mut Vec<u8>) {
     let text = match (blanks.number(slot), style) {
         (Some(number), Style::Varint) => return varint(number.into(), out),
         (Some(number), Style::Pack) => {
-            return _ = rmp::encode::write_uint(out, number.into());
+            // A vector takes everything.
+            let _ = rmp::encode::write_uint(out, number.into());
+            return;
         }
         (Some(number), _) => {
             decimal = Decimal::of(number);
@@ -214,7 +216,9 @@ impl Found<'_> {
         let decimal;
         let text = match self {
             Found::Text(text, false) | Found::Bare(text) => *text,
-            Found::Text(_, true) => return begins(pieces, blanks, self.text().as_bytes()) == Some(0),
+            Found::Text(_, true) => {
+                return begins(pieces, blanks, self.text().as_bytes()) == Some(0);
+            }
             Found::Unsigned(number) => {
                 decimal = Decimal::of(number);
                 decimal.bytes()

@@ -32,12 +32,12 @@ pub(super) struct Schema {
     received: MessageDescriptor,
 }
 
-struct OneFile<'a>(&'a str);
+struct OneFile(String);
 
-impl FileResolver for OneFile<'_> {
+impl FileResolver for OneFile {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         match name == FILE {
-            true => File::from_source(name, self.0),
+            true => File::from_source(name, &self.0),
             false => Err(protox::Error::file_not_found(name)),
         }
     }
@@ -46,18 +46,16 @@ impl FileResolver for OneFile<'_> {
 impl Schema {
     /// Reads the file. The error is the compiler's.
     pub(super) fn read(proto: &Proto) -> Result<Schema, String> {
-        let text: &'static str = Box::leak(proto.text.clone().into_boxed_str());
         let mut files = ChainFileResolver::new();
-        files.add(OneFile(text));
+        files.add(OneFile(proto.text.clone()));
         files.add(GoogleFileResolver::new());
         let mut compiler = protox::Compiler::with_file_resolver(files);
         compiler.include_imports(true);
         let compiled = compiler.open_file(FILE).map_err(|error| format!("{error:?}"))?;
         let pool: DescriptorPool = compiled.descriptor_pool();
         let message = |name: &str| {
-            let is_it = |message: &MessageDescriptor| {
-                message.name() == name || message.full_name() == name
-            };
+            let is_it =
+                |message: &MessageDescriptor| message.name() == name || message.full_name() == name;
             let mut all = pool.all_messages();
             all.find(is_it).ok_or_else(|| format!("the .proto file has no message `{name}`"))
         };
