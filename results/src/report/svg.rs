@@ -57,15 +57,15 @@ impl Frame {
 }
 
 /// The range of an axis, and the values of its ticks.
-struct Scale {
+pub(super) struct Scale {
     low: f64,
     high: f64,
     log: bool,
-    ticks: Vec<f64>,
+    pub(super) ticks: Vec<f64>,
 }
 
 impl Scale {
-    fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Scale {
+    pub(super) fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Scale {
         let (mut low, mut high) = (f64::MAX, 0.0f64);
         for value in values {
             low = low.min(value);
@@ -94,7 +94,7 @@ impl Scale {
     }
 
     /// Where a value lies, 0 to 1.
-    fn share(&self, value: f64) -> f64 {
+    pub(super) fn share(&self, value: f64) -> f64 {
         let share = match self.log {
             true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
             false => value / self.high,
@@ -111,7 +111,7 @@ pub(crate) fn nice(value: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-fn tick(value: f64, unit: Unit) -> String {
+pub(super) fn tick(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Count => super::format::count(value as u64),
         Unit::Percent => format!("{value} %"),
