@@ -10,6 +10,7 @@
 //! user does: join live as ann  a verb; requests are numbered from 1
 //! peer opens                   the connection is open
 //! peer accepts                 the upgrade is accepted
+//! peer answers: 200 {}         an answer over HTTP before the upgrade: status and body
 //! peer sends: <iq/>            a text frame; {stamp 7} is a stamp with that number
 //! peer sends raw: ping abc     another frame: ping, close CODE REASON, binary, part, rest
 //! user wakes                   the time asked for has come
@@ -34,7 +35,10 @@ struct Stage {
     /// Its folder in `src/`.
     folder: &'static str,
     url: &'static str,
+    /// Empty for none.
     subprotocol: &'static str,
+    /// Where the protocol is described by its user: how.
+    described: Option<fn() -> String>,
     /// Options of the target, unless a talk has others.
     options: &'static [(&'static str, &'static str)],
     /// So many talks there are at least.
@@ -43,10 +47,29 @@ struct Stage {
 
 static STAGES: &[Stage] = &[
     Stage {
+        protocol: &crate::websocket::WebSocket,
+        folder: "websocket/phoenix",
+        url: "ws://127.0.0.1:4000/",
+        subprotocol: "",
+        described: Some(|| crate::websocket::example(0)),
+        options: &[],
+        talks_min: 6,
+    },
+    Stage {
+        protocol: &crate::websocket::WebSocket,
+        folder: "websocket/centrifugo",
+        url: "ws://127.0.0.1:8000/",
+        subprotocol: "centrifuge-json",
+        described: Some(|| crate::websocket::example(1)),
+        options: &[],
+        talks_min: 3,
+    },
+    Stage {
         protocol: &crate::xmpp::Xmpp,
         folder: "xmpp",
         url: "ws://127.0.0.1:5280/xmpp-websocket",
         subprotocol: "xmpp",
+        described: None,
         options: &[],
         talks_min: 25,
     },
@@ -55,6 +78,7 @@ static STAGES: &[Stage] = &[
         folder: "yardstick",
         url: "ws://127.0.0.1:4000/ws",
         subprotocol: "yardstick.v1.json",
+        described: None,
         options: &[("codec", "json")],
         talks_min: 10,
     },
@@ -77,9 +101,10 @@ struct Player {
 impl Player {
     fn new(stage: &'static Stage) -> Player {
         let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let script = stage.described.map(|text| (model::script::OPTION.to_owned(), text()));
         Player {
             stage,
-            options: stage.options.iter().map(pair).collect(),
+            options: stage.options.iter().map(pair).chain(script).collect(),
             features: Features::default(),
             session: None,
             fx: Effects::new(RUN, Rng::new(1, 1)),
@@ -141,12 +166,21 @@ impl Player {
             "peer accepts" => {
                 let head = http::read_request(&self.written).unwrap().unwrap();
                 let handshake = head.upgrade.unwrap();
-                assert_eq!(handshake.protocols().collect::<Vec<_>>(), [self.stage.subprotocol]);
+                let name = Some(self.stage.subprotocol).filter(|name| !name.is_empty());
+                assert_eq!(handshake.protocols().collect::<Vec<_>>(), Vec::from_iter(name));
                 let mut answer = Vec::new();
-                handshake.accept(&mut answer, Some(self.stage.subprotocol));
+                handshake.accept(&mut answer, name);
                 self.written.clear();
                 self.is_upgraded = true;
                 self.receive(&answer);
+            }
+            "peer answers" => {
+                let (status, body) = rest.split_once(' ').unwrap();
+                let length = body.len();
+                let answer =
+                    format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n\r\n{body}");
+                self.written.clear();
+                self.receive(answer.as_bytes());
             }
             "peer sends" => {
                 let mut bytes = Vec::new();
@@ -207,8 +241,17 @@ impl Player {
         if self.is_upgraded {
             self.observe_frames();
         } else if has_written {
-            let head = http::read_request(&self.written).unwrap().unwrap();
-            self.page.push(format!("user asks for an upgrade: {}", head.path));
+            self.page.push(match http::read_request(&self.written) {
+                Ok(Some(head)) if head.upgrade.is_some() => {
+                    format!("user asks for an upgrade: {}", head.path)
+                }
+                _ => {
+                    let text = String::from_utf8_lossy(&self.written);
+                    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+                    let what = head.lines().next().unwrap().trim_end_matches(" HTTP/1.1");
+                    format!("user asks over HTTP: {what} {body}").trim_end().to_owned()
+                }
+            });
         }
         for event in std::mem::take(&mut self.fx.events) {
             self.page.push(format!("user reports: {}", show(&event)));

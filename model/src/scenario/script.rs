@@ -12,7 +12,7 @@ use crate::{Ack, Crowd, DeedVerb, Measure, Op};
 
 /// The key, which is also the protocol's name.
 pub(super) const KEY: &str = "websocket";
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "codec",
     "proto",
     "path",

@@ -53,6 +53,13 @@ pub(crate) fn options(description: &str, proto: &str) -> String {
     serde_json::to_string(&script).unwrap()
 }
 
+/// A description of the documentation, by its number there.
+pub(crate) fn example(number: usize) -> String {
+    let page = include_str!("../../../docs/bring-your-own-protocol.md");
+    let fence = page.split("```yaml\n").nth(number + 1).unwrap();
+    options(fence.split("```").next().unwrap(), "")
+}
+
 /// Writes and reads what the peer says with the codecs under test, which have tests of their own.
 struct Fake {
     codec: Codec,

@@ -101,4 +101,4 @@ mod fake;
 mod tests;
 
 #[cfg(test)]
-pub(crate) use fake::rows;
+pub(crate) use fake::{example, rows};

@@ -84,6 +84,32 @@ fn logins_that_fail_say_why() {
 }
 
 #[test]
+fn a_frame_may_hold_several_messages() {
+    let endpoint = Endpoint::parse("ws://127.0.0.1:9/").unwrap();
+    let all: Options = [(OPTION.to_owned(), super::fake::example(1))].into();
+    let shared = Arc::new(Shared::new(endpoint, all, 1_000));
+    let mut ann = WebSocket.session(1, Features::default(), &shared);
+    let mut fx = Effects::new(3, Rng::new(1, 1));
+    ann.act(Tick(1), Token(1), Request::Login { name: "ann", password: "" }, &mut fx);
+    ann.opened(Tick(2), &mut fx);
+    let head = crate::wire::http::read_request(&fx.out).unwrap().unwrap();
+    let mut bytes = Vec::new();
+    head.upgrade.unwrap().accept(&mut bytes, Some("centrifuge-json"));
+    let stamp = "~thrAADAAACAAAAAAAAAABAAAAAKAAAAFaKY";
+    let push = format!("{{\"push\":{{\"pub\":{{\"data\":{{\"text\":\"{stamp}\"}}}}}}}}");
+    let text = format!("{{\"id\":1,\"connect\":{{\"client\":\"x\"}}}}\n{push}\n{push}\n");
+    crate::wire::frame::write_frame(
+        &mut bytes,
+        crate::wire::frame::Opcode::Text,
+        text.as_bytes(),
+        None,
+    );
+    ann.receive(Tick(3), &bytes, &mut fx);
+    let deliveries = fx.events.iter().filter(|e| matches!(e, Event::Delivery(_))).count();
+    assert_eq!((deliveries, fx.events.contains(&Event::Done(Token(1), Ok(())))), (2, true));
+}
+
+#[test]
 fn heartbeats_are_given() {
     let (mut ann, mut fx) = person(
         "websocket:\n  heartbeat: {every: 5s, send: {type: hb, of: \"{name}\"}}\n  verbs: {}\n",
