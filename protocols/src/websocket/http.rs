@@ -9,6 +9,8 @@ use model::{Endpoint, Fault, FaultClass};
 
 /// Longest thing kept of an answer, bytes.
 pub(super) const KEPT_BYTES_MAX: usize = 8 << 10;
+/// Largest answer over HTTP, bytes; less if frames may not be as large.
+pub(super) const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Most bytes of a chunk's head (RFC 9112 section 7.1).
 const CHUNK_HEAD_BYTES_MAX: usize = 256;
 

@@ -102,14 +102,15 @@ impl Described {
     fn read_http(&mut self, step: u8, bytes: &[u8], fx: &mut Effects) -> usize {
         let compiled = Arc::clone(&self.compiled);
         let Some(this) = compiled.login.get(usize::from(step)) else { return bytes.len() };
-        let result = match http::read(bytes, self.shared.frame_bytes_max) {
-            Ok(None) => return 0,
-            Ok(Some(answer)) => answer.check(this).and_then(|()| {
-                let kept = self.known.as_mut().map(|known| &mut *known.kept);
-                answer.keep(this, kept.unwrap_or_default())
-            }),
-            Err(fault) => Err(fault),
-        };
+        let result =
+            match http::read(bytes, self.shared.frame_bytes_max.min(http::ANSWER_BYTES_MAX)) {
+                Ok(None) => return 0,
+                Ok(Some(answer)) => answer.check(this).and_then(|()| {
+                    let kept = self.known.as_mut().map(|known| &mut *known.kept);
+                    answer.keep(this, kept.unwrap_or_default())
+                }),
+                Err(fault) => Err(fault),
+            };
         match result {
             Err(fault) => self.give_up(fault.class, &fault.detail, fx),
             Ok(()) => {

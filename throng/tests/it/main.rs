@@ -32,7 +32,8 @@ mod hostile;
 // Encrypted targets.
 mod tls;
 
-// A real server, and what it counted itself.
+// Real servers, and what they counted themselves.
+mod fastapi;
 mod prosody;
 
 // One crowd in one process or in several.
