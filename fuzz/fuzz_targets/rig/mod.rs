@@ -63,7 +63,8 @@ impl Rig {
         let mut answer = Vec::new();
         let head = http::read_request(&self.fx.out).unwrap().unwrap();
         let handshake = head.upgrade.unwrap();
-        handshake.accept_with(&mut answer, Some(subprotocol), handshake.offers_deflate);
+        let subprotocol = Some(subprotocol).filter(|name| !name.is_empty());
+        handshake.accept_with(&mut answer, subprotocol, handshake.offers_deflate);
         self.fx.out.clear();
         self.feed(&answer);
     }
