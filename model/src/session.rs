@@ -298,7 +298,7 @@ pub struct Effects {
     pub out: Vec<u8>,
     /// What happened, in order.
     pub events: Vec<Event>,
-    /// Open a connection to the shared endpoint.
+    /// Open a connection to the shared endpoint, in place of the one there is, if any.
     pub dial: bool,
     /// Close the connection once `out` is sent. With a fault, it is the target's doing.
     pub close: Option<Result<(), Fault>>,

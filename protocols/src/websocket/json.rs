@@ -36,9 +36,10 @@ pub(super) fn body(body: &Body, kept: &[String], out: &mut Vec<Piece>) {
     }
 }
 
-/// Whether it is JSON; nesting is bounded by the parser.
+/// Whether it is JSON, in UTF-8. What is passed over takes no stack, however deep it is.
 pub(super) fn is_valid(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+    let text = std::str::from_utf8(bytes);
+    text.is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
 }
 
 /// What the keys lead to: names in objects, numbers in lists. `None` if nothing is there, or if it
@@ -211,6 +212,8 @@ mod tests {
 
     #[test]
     fn what_is_none_is_not_searched_for_ever() {
+        let deep = ["[".repeat(1_000_000), "]".repeat(1_000_000)].concat();
+        assert!(is_valid(deep.as_bytes()));
         for text in ["", "{", "{\"a\"", "{\"a\":", "[", "[,", "{\"a\":\"\\", "{\"x\":}", "[}"] {
             assert_eq!(at(text, "a"), None, "{text}");
             assert_eq!(at(text, "3"), None, "{text}");

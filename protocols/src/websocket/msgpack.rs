@@ -161,9 +161,11 @@ pub(super) fn find<'a>(mut bytes: &'a [u8], keys: &[Box<str>]) -> Option<Found<'
                 for _ in 0..count {
                     let mut name = bytes;
                     skip(&mut bytes)?;
-                    let name = head(&mut name);
-                    if matches!(name, Some(Head::Leaf(Found::Text(text, _))) if text == key.as_bytes())
-                    {
+                    let is_it = match head(&mut name) {
+                        Some(Head::Leaf(Found::Text(text, _))) => text == key.as_bytes(),
+                        _ => false,
+                    };
+                    if is_it {
                         is_found = true;
                         break;
                     }
