@@ -413,7 +413,12 @@ impl Kept<'_, '_> {
                 let help = near::advice(name, VERBS.iter().map(|verb| verb.name()), "verbs");
                 return self.wrong(key.place, format!("there is no verb `{name}`"), &help);
             };
-            verbs.push((verb, self.exchange(value)?));
+            let exchange = self.exchange(value)?;
+            if !exchange.keep.is_empty() {
+                let help = "what is kept is kept by `login` and `opening`";
+                return self.wrong(value.place, format!("`{name}` keeps nothing"), help);
+            }
+            verbs.push((verb, exchange));
         }
         Some(verbs)
     }

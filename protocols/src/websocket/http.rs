@@ -31,7 +31,12 @@ pub(super) fn ask(
     let mut head = Vec::new();
     head.extend_from_slice(step.method.as_bytes());
     head.push(b' ');
+    let start = head.len();
     write(&step.path, blanks, &mut head);
+    let is_fit = |text: &[u8]| text.iter().all(|&byte| byte > b' ' && byte != 0x7f);
+    if !is_fit(&head[start..]) || !step.headers.iter().all(|(name, _)| is_fit(name.as_bytes())) {
+        return Err(refusal("a path or header's name with a space in it cannot be sent".into()));
+    }
     let host = endpoint.authority();
     head.extend_from_slice(format!(" HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n").as_bytes());
     head.extend_from_slice(b"Connection: close\r\n");

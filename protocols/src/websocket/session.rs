@@ -448,3 +448,16 @@ impl Session for Described {
         fx.wake = Some(Tick(now.0 + every_ns));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_small() {
+        // Behind the login nothing else is kept, unless the description needs the name.
+        for (size, max) in [(size_of::<Described>(), 112), (size_of::<Pending>(), 24)] {
+            assert!(size <= max, "{size} bytes instead of {max}");
+        }
+    }
+}
