@@ -76,7 +76,7 @@ impl Job {
         let setup = Setup {
             accounts: Arc::new(AccountBook::open(&self.plan, &self.folder)?),
             protocol,
-            shared: Arc::new(Shared { endpoint, options: self.options, frame_bytes_max }),
+            shared: Arc::new(Shared::new(endpoint, self.options, frame_bytes_max)),
             board,
             source: 0,
             sources: self.sources,

@@ -1,6 +1,7 @@
 //! Targets: the real servers throng can start, watch and stop, each described by one folder.
 
 mod launch;
+mod prepare;
 mod spec;
 
 pub use launch::{Running, check_needs, launch, wait_for};

@@ -1,5 +1,6 @@
 //! The plan: a scenario with everything resolved. Nothing in it is optional or looked up again.
 
+use crate::script::Script;
 use crate::{Pacer, PersonId, ProfilePlan, Program, Threshold};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,6 +34,9 @@ pub struct Plan {
     /// What is read beside processes and machine.
     #[serde(default)]
     pub probes: Probes,
+    /// The protocol as the scenario describes it, if it does.
+    #[serde(default)]
+    pub script: Option<Script>,
 }
 
 impl Plan {

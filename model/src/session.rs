@@ -3,12 +3,20 @@
 
 use crate::stamp::{self, RoomId};
 use crate::{FaultClass, Measure, PersonId, Rng, Stamp, Tick};
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
 /// A protocol: what it can do, and how to start a conversation in it.
 pub trait Protocol: Send + Sync {
     /// What the protocol is and can do.
     fn facts(&self) -> &'static Facts;
+
+    /// How messages are echoed and acknowledged with these options: as the facts say, unless the
+    /// user describes the protocol.
+    fn manners(&self, _: &Options) -> Manners {
+        Manners { echo: self.facts().echo, ack: self.facts().ack }
+    }
 
     /// Checks the target's options once, before anybody dials. The error is advice for the user.
     fn check(&self, options: &Options) -> Result<(), String>;
@@ -51,8 +59,18 @@ pub struct Facts {
     pub stamped_joins: bool,
 }
 
-/// What tells the sender that the target has taken a message.
+/// Two of the answers about delivery, for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manners {
+    /// See [`Facts::echo`].
+    pub echo: bool,
+    /// See [`Facts::ack`].
+    pub ack: Ack,
+}
+
+/// What tells the sender that the target has taken a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ack {
     /// The session reports `Done`.
     Reply,
@@ -82,6 +100,22 @@ pub struct Shared {
     pub options: Options,
     /// Largest frame or stanza accepted, bytes.
     pub frame_bytes_max: usize,
+    /// What a protocol makes of the options, once.
+    made: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Shared {
+    /// What is shared by sessions with this endpoint.
+    pub fn new(endpoint: Endpoint, options: Options, frame_bytes_max: usize) -> Shared {
+        Shared { endpoint, options, frame_bytes_max, made: OnceLock::new() }
+    }
+
+    /// What was made by the first call, for all sessions of the run.
+    pub fn made<T: Any + Send + Sync + Default>(&self, make: impl FnOnce(&Shared) -> T) -> Arc<T> {
+        let made = self.made.get_or_init(|| Arc::new(make(self))).clone();
+        // Of another type only if two protocols share what is one run's.
+        made.downcast().unwrap_or_default()
+    }
 }
 
 /// Options of a target: name and value.
@@ -270,7 +304,7 @@ pub struct Effects {
     pub out: Vec<u8>,
     /// What happened, in order.
     pub events: Vec<Event>,
-    /// Open a connection to the shared endpoint.
+    /// Open a connection to the shared endpoint, in place of the one there is, if any.
     pub dial: bool,
     /// Close the connection once `out` is sent. With a fault, it is the target's doing.
     pub close: Option<Result<(), Fault>>,

@@ -66,7 +66,7 @@ pub(crate) trait Peer {
 /// Who takes part: at least one row for each protocol of the table.
 fn rows() -> Vec<Row> {
     let rows = std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows());
-    rows.chain(crate::socketio::rows()).collect()
+    rows.chain(crate::socketio::rows()).chain(crate::websocket::rows()).collect()
 }
 
 /// Those of them that speak WebSocket from the first byte.

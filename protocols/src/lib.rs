@@ -4,6 +4,7 @@ mod conformance;
 pub mod socketio;
 #[cfg(test)]
 mod talks;
+pub mod websocket;
 pub mod wire;
 pub mod xmpp;
 pub mod yardstick;
@@ -11,7 +12,8 @@ pub mod yardstick;
 use model::Protocol;
 
 /// Every protocol there is: one row each.
-pub static PROTOCOLS: &[&dyn Protocol] = &[&socketio::SOCKETIO, &xmpp::Xmpp, &yardstick::Yardstick];
+pub static PROTOCOLS: &[&dyn Protocol] =
+    &[&socketio::SOCKETIO, &websocket::WebSocket, &xmpp::Xmpp, &yardstick::Yardstick];
 
 /// The protocol of that name.
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {

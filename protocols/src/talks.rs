@@ -10,6 +10,7 @@
 //! user does: join live as ann  a verb; requests are numbered from 1
 //! peer opens                   the connection is open
 //! peer accepts                 the upgrade is accepted
+//! peer answers: 200 {}         an answer over HTTP before the upgrade: status and body
 //! peer sends: <iq/>            a text frame; {stamp 7} is a stamp with that number
 //! peer sends raw: ping abc     another frame: ping, close CODE REASON, binary, part, rest
 //! user wakes                   the time asked for has come
@@ -36,6 +37,8 @@ struct Stage {
     url: &'static str,
     /// The one it offers; empty if it offers none.
     subprotocol: &'static str,
+    /// Where the protocol is described by its user: how.
+    described: Option<fn() -> String>,
     /// Options of the target, unless a talk has others.
     options: &'static [(&'static str, &'static str)],
     /// So many talks there are at least.
@@ -50,12 +53,32 @@ static STAGES: &[Stage] = &[
         subprotocol: "",
         options: &[("transport", "websocket")],
         talks_min: 14,
+        described: None,
+    },
+    Stage {
+        protocol: &crate::websocket::WebSocket,
+        folder: "websocket/phoenix",
+        url: "ws://127.0.0.1:4000/",
+        subprotocol: "",
+        described: Some(|| crate::websocket::example(0)),
+        options: &[],
+        talks_min: 6,
+    },
+    Stage {
+        protocol: &crate::websocket::WebSocket,
+        folder: "websocket/centrifugo",
+        url: "ws://127.0.0.1:8000/",
+        subprotocol: "centrifuge-json",
+        described: Some(|| crate::websocket::example(1)),
+        options: &[],
+        talks_min: 3,
     },
     Stage {
         protocol: &crate::xmpp::Xmpp,
         folder: "xmpp",
         url: "ws://127.0.0.1:5280/xmpp-websocket",
         subprotocol: "xmpp",
+        described: None,
         options: &[],
         talks_min: 25,
     },
@@ -64,6 +87,7 @@ static STAGES: &[Stage] = &[
         folder: "yardstick",
         url: "ws://127.0.0.1:4000/ws",
         subprotocol: "yardstick.v1.json",
+        described: None,
         options: &[("codec", "json")],
         talks_min: 10,
     },
@@ -86,9 +110,10 @@ struct Player {
 impl Player {
     fn new(stage: &'static Stage) -> Player {
         let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let script = stage.described.map(|text| (model::script::OPTION.to_owned(), text()));
         Player {
             stage,
-            options: stage.options.iter().map(pair).collect(),
+            options: stage.options.iter().map(pair).chain(script).collect(),
             features: Features::default(),
             session: None,
             fx: Effects::new(RUN, Rng::new(1, 1)),
@@ -158,6 +183,14 @@ impl Player {
                 self.is_upgraded = true;
                 self.receive(&answer);
             }
+            "peer answers" => {
+                let (status, body) = rest.split_once(' ').unwrap();
+                let length = body.len();
+                let answer =
+                    format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\n\r\n{body}");
+                self.written.clear();
+                self.receive(answer.as_bytes());
+            }
             "peer sends" => {
                 let mut bytes = Vec::new();
                 let text = with_stamps(rest);
@@ -199,7 +232,7 @@ impl Player {
             protocol.check(&self.options).unwrap();
             let endpoint = Endpoint::parse(url).unwrap();
             let options = self.options.clone();
-            let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: 4_096 });
+            let shared = Arc::new(Shared::new(endpoint, options, 4_096));
             self.session = Some(protocol.session(1, self.features, &shared));
         }
         self.tokens += 1;
@@ -217,8 +250,17 @@ impl Player {
         if self.is_upgraded {
             self.observe_frames();
         } else if has_written {
-            let head = http::read_request(&self.written).unwrap().unwrap();
-            self.page.push(format!("user asks for an upgrade: {}", head.path));
+            self.page.push(match http::read_request(&self.written) {
+                Ok(Some(head)) if head.upgrade.is_some() => {
+                    format!("user asks for an upgrade: {}", head.path)
+                }
+                _ => {
+                    let text = String::from_utf8_lossy(&self.written);
+                    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+                    let what = head.lines().next().unwrap().trim_end_matches(" HTTP/1.1");
+                    format!("user asks over HTTP: {what} {body}").trim_end().to_owned()
+                }
+            });
         }
         for event in std::mem::take(&mut self.fx.events) {
             self.page.push(format!("user reports: {}", show(&event)));

@@ -46,7 +46,7 @@ fn text(payload: &str) -> Vec<u8> {
 /// Somebody in a room.
 fn person() -> (Box<dyn Session>, Effects) {
     let endpoint = Endpoint::parse("ws://localhost/ws").unwrap();
-    let shared = Shared { endpoint, options: Options::new(), frame_bytes_max: 1 << 16 };
+    let shared = Shared::new(endpoint, Options::new(), 1 << 16);
     let protocol = protocols::protocol("xmpp").unwrap();
     let mut session = protocol.session(1, Features(0b11111), &Arc::new(shared));
     let mut fx = Effects::new(RUN, Rng::new(1, 1));

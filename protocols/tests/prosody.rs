@@ -83,7 +83,7 @@ impl Target {
         let url = format!("ws://127.0.0.1:{}/xmpp-websocket", self.http);
         let endpoint = model::Endpoint::parse(&url).unwrap();
         let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-        Arc::new(Shared { endpoint, options, frame_bytes_max: 1 << 20 })
+        Arc::new(Shared::new(endpoint, options, 1 << 20))
     }
 }
 

@@ -42,6 +42,7 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     let text = read(path)?;
     let mut scenario = Scenario::parse(&path.display().to_string(), &text)
         .map_err(|mistake| Failure::mistakes(&[mistake]))?;
+    let described = bring_description(&mut scenario, path)?;
     for change in &args.set {
         let (key, value) = change.split_once('=').ok_or_else(|| {
             Failure::usage(format!("--set {change}: it needs the form PATH=VALUE"))
@@ -50,6 +51,13 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     }
     for (key, value) in &arm.set {
         scenario.set(key, value).map_err(|mistake| Failure::mistakes(&[mistake]))?;
+    }
+    // What was set may be another file.
+    let described = bring_description(&mut scenario, path)?.or(described);
+    if let Some(name) = scenario.proto_file() {
+        // Relative to the file that names it.
+        let text = read(&described.as_deref().unwrap_or(path).with_file_name(name))?;
+        scenario.include_proto(&text);
     }
     let target = scenario.target().map_err(|mistakes| Failure::mistakes(&mistakes))?;
     let folders = site::folders(args.folder.targets.as_deref(), Some(path));
@@ -76,10 +84,22 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     Ok(Loaded { text, plan, site, protocol, folder, has_people })
 }
 
+/// Brings the description of a protocol from its file, if the scenario names one; gives back where
+/// that is.
+fn bring_description(scenario: &mut Scenario, path: &Path) -> Result<Option<PathBuf>, Failure> {
+    let Some(name) = scenario.script_file() else { return Ok(None) };
+    let beside = path.with_file_name(name);
+    let text = read(&beside)?;
+    scenario
+        .include_script(&beside.display().to_string(), &text)
+        .map_err(|mistake| Failure::mistakes(&[mistake]))?;
+    Ok(Some(beside))
+}
+
 /// The text of a scenario or a suite.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let at = path.display();
-    let unreadable = |error| Failure::usage(format!("cannot read the scenario {at}: {error}"));
+    let unreadable = |error| Failure::usage(format!("cannot read {at}: {error}"));
     let size = std::fs::metadata(path).map_err(unreadable)?.len();
     if size > TEXT_BYTES_MAX as u64 {
         return Err(Failure::usage(format!("{at} is larger than {} KiB", TEXT_BYTES_MAX >> 10)));

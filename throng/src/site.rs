@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use engine::target::Spec;
+use model::script::{OPTION, Script};
 use model::{Endpoint, Options, Protocol, TargetRef};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -144,6 +145,7 @@ pub(crate) fn options(
     site: &Site,
     protocol: &dyn Protocol,
     from_target: &Options,
+    script: Option<&Script>,
 ) -> Result<Options, Failure> {
     let knobs = match site {
         Site::Own { knobs, .. } => knobs.keys().map(String::as_str).collect(),
@@ -159,6 +161,10 @@ pub(crate) fn options(
             return Err(Failure::usage(help));
         }
         options.insert(name.clone(), value.clone());
+    }
+    if let Some(script) = script {
+        let text = serde_json::to_string(script).map_err(|e| Failure::usage(e.to_string()))?;
+        options.insert(OPTION.to_owned(), text);
     }
     protocol.check(&options).map_err(Failure::usage)?;
     Ok(options)

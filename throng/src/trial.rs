@@ -106,11 +106,14 @@ struct Target {
 
 impl Target {
     fn ready(loaded: &Loaded, setting: &Setting<'_>) -> Result<Target, Failure> {
-        let given = &loaded.plan.target.options;
+        let (given, script) = (&loaded.plan.target.options, loaded.plan.script.as_ref());
+        let options = |from_target: &Options| {
+            site::options(given, &loaded.site, loaded.protocol, from_target, script)
+        };
         match &loaded.site {
             Site::Own { spec, knobs } => {
                 // Mistakes in options are told before anything is started.
-                site::options(given, &loaded.site, loaded.protocol, &Options::new())?;
+                options(&Options::new())?;
                 let mut spec = spec.clone();
                 if profile::wants_node(&loaded.plan) {
                     let options = spec.env.entry("NODE_OPTIONS".into()).or_default();
@@ -118,13 +121,12 @@ impl Target {
                 }
                 let running = launch(&spec, knobs, &setting.exe, &Clock::start())
                     .map_err(Failure::unmeasured)?;
-                let options =
-                    site::options(given, &loaded.site, loaded.protocol, &running.options)?;
+                let options = options(&running.options)?;
                 let (url, endpoints) = (running.url.clone(), running.endpoints.clone());
                 Ok(Target { running: Some(running), url, endpoints, options })
             }
             Site::Elsewhere { url } => {
-                let options = site::options(given, &loaded.site, loaded.protocol, &Options::new())?;
+                let options = options(&Options::new())?;
                 let endpoints = site::addresses(url, &setting.engine.i_am_allowed_to_load)?;
                 Ok(Target { running: None, url: url.clone(), endpoints, options })
             }

@@ -5,8 +5,8 @@ use super::{Setup, Status};
 use crate::net::{Net, Slot};
 use crate::wheel::Wheel;
 use model::{
-    Effects, Fault, FaultClass, Interval, Measure, Op, PhaseKind, Program, Record, Rng, RunPhase,
-    StageTally, Stats, Tally, Tick, What,
+    Effects, Fault, FaultClass, Interval, Manners, Measure, Op, PhaseKind, Program, Record, Rng,
+    RunPhase, StageTally, Stats, Tally, Tick, What,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +41,7 @@ pub(super) struct Desk<N> {
     tokens: u32,
     pub(super) audited: u32,
     is_stamped: bool,
+    pub(super) manners: Manners,
     pub(super) late_ns: u64,
 }
 
@@ -56,6 +57,7 @@ impl<N: Net> Desk<N> {
         let rng = Rng::new(setup.plan.seed, 0xFACE_0000 | u64::from(setup.source));
         let second = (net.now().0 / 1_000_000_000) as u32;
         let is_stamped = setup.protocol.facts().stamped_joins;
+        let manners = setup.protocol.manners(&setup.shared.options);
         let late_ns = setup.plan.limits.late_ns;
         Desk {
             windows: Windows::new(setup.board.clone(), setup.source, setup.plan.rooms.len()),
@@ -77,6 +79,7 @@ impl<N: Net> Desk<N> {
             tokens: 0,
             audited: 0,
             is_stamped,
+            manners,
             late_ns,
         }
     }
@@ -235,7 +238,7 @@ impl<N: Net> Desk<N> {
 
     pub(super) fn windows_expire(&mut self, now: Tick) {
         let limits = &self.setup.plan.limits;
-        let patience = match self.setup.protocol.facts().ack {
+        let patience = match self.manners.ack {
             model::Ack::Silence => limits.settle_ns,
             _ => limits.request_ns.max(limits.settle_ns) + 1_000_000_000,
         };

@@ -26,11 +26,11 @@ pub(super) fn setup(scenario: &str, seed: u64) -> Setup {
         board: Board::new(plan.rooms.len(), 1).unwrap(),
         plan: Arc::new(plan),
         protocol: &Toy,
-        shared: Arc::new(Shared {
-            endpoint: Endpoint::parse("toy://127.0.0.1:1").unwrap(),
-            options: Default::default(),
-            frame_bytes_max: 1 << 20,
-        }),
+        shared: Arc::new(Shared::new(
+            Endpoint::parse("toy://127.0.0.1:1").unwrap(),
+            Default::default(),
+            1 << 20,
+        )),
         source: 0,
         sources: 1,
         run: 7,

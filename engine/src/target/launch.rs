@@ -1,5 +1,6 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
+use super::prepare::prepare;
 use super::spec::{Spec, fill};
 use crate::clock::Clock;
 use crate::http;
@@ -58,6 +59,7 @@ pub fn launch(
     clock: &Clock,
 ) -> Result<Running, String> {
     check_needs(spec)?;
+    let cache = prepare(spec, clock)?;
     let folder = make_folder()?;
     let mut running = Running {
         url: String::new(),
@@ -73,6 +75,9 @@ pub fn launch(
         knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect();
     blanks.insert("throng".into(), throng.display().to_string());
     blanks.insert("folder".into(), home(spec));
+    if let Some(cache) = cache {
+        blanks.insert("cache".into(), cache.display().to_string());
+    }
     let instances: usize = fill(&spec.instances, &blanks)?.parse().unwrap_or(0);
     if !(1..=INSTANCES_MAX).contains(&instances) {
         return Err(format!("a target can have 1 to {INSTANCES_MAX} instances"));
@@ -247,7 +252,7 @@ impl Instance {
     }
 }
 
-fn tail(path: &Path) -> io::Result<String> {
+pub(super) fn tail(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(LAST_WORDS_BYTES)))?;

@@ -19,6 +19,9 @@ pub struct Spec {
     /// Programs it needs.
     #[serde(default)]
     pub needs: Vec<Need>,
+    /// What is made once before it can be started.
+    #[serde(default)]
+    pub prepare: Option<Prepare>,
     /// How many of it run beside each other.
     #[serde(default = "one")]
     pub instances: String,
@@ -77,6 +80,20 @@ pub struct Need {
     pub command: String,
     /// The command that installs it.
     pub install: String,
+}
+
+/// What is made once before a target can be started, in a cached folder known as `{cache}`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prepare {
+    /// Files of the target's folder that it is made of: others make another cache.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// The command and its arguments, started in the cache beside copies of the files.
+    pub command: Vec<String>,
+    /// How long that may take.
+    #[serde(deserialize_with = "duration")]
+    pub within: Duration,
 }
 
 /// How a target is known to be ready.

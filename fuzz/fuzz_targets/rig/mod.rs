@@ -33,7 +33,7 @@ impl Rig {
         let pair = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         let options: Options = options.iter().map(pair).collect();
         protocol.check(&options).unwrap();
-        let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: FRAME_BYTES_MAX });
+        let shared = Arc::new(Shared::new(endpoint, options, FRAME_BYTES_MAX));
         let features = Features((1 << protocol.facts().features.len()) - 1);
         Rig {
             session: protocol.session(1, features, &shared),

@@ -45,7 +45,12 @@ fn every_mistake_is_explained() {
 fn every_scenario_is_planned() {
     for path in yaml_files(&root().join("scenarios")) {
         let text = fs::read_to_string(&path).unwrap();
-        let plan = plan(&text).unwrap_or_else(|m| panic!("{}: {}", path.display(), drawn(&m)));
+        let mut scenario = Scenario::parse("s.yaml", &text).unwrap();
+        if let Some(file) = scenario.script_file() {
+            let text = fs::read_to_string(path.with_file_name(file)).unwrap();
+            scenario.include_script("protocol.yaml", &text).unwrap();
+        }
+        let plan = plan_of(&scenario).unwrap_or_else(|m| panic!("{path:?}: {}", drawn(&m)));
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert_eq!(super::schema_tests::valid(&text), Ok(()), "{}", path.display());
         let shown = describe(&plan);

@@ -25,6 +25,7 @@ mod reader;
 mod room;
 mod rounds;
 mod saying;
+mod script;
 mod set;
 mod target;
 mod threshold;
@@ -54,6 +55,8 @@ use tree::{Node, Source};
 pub struct Scenario {
     sources: Vec<Source>,
     root: Node,
+    /// The text of the `.proto` file, once it was brought.
+    proto: Option<String>,
 }
 
 impl Scenario {
@@ -61,7 +64,7 @@ impl Scenario {
     pub fn parse(file_name: &str, text: &str) -> Result<Scenario, Mistake> {
         let source = Source::new(file_name, text);
         let root = tree::read(&source, 0, text)?;
-        Ok(Scenario { sources: vec![source], root })
+        Ok(Scenario { sources: vec![source], root, proto: None })
     }
 }
 

@@ -6,8 +6,8 @@ use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
 use super::{
-    Mistake, Scenario, estimate, events, hold, limit, near, parameter, probes, target, threshold,
-    unit,
+    Mistake, Scenario, estimate, events, hold, limit, near, parameter, probes, script, target,
+    threshold, unit,
 };
 use crate::stamp::PEOPLE_MAX;
 use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
@@ -29,6 +29,7 @@ pub(super) const KEYS: &[&str] = &[
     "target",
     "protocol",
     "socketio",
+    "websocket",
     "rooms",
     "crowds",
     "timeline",
@@ -73,8 +74,26 @@ impl Scenario {
             return Err(vec![source.mistake(place, reason, "try `--scale 0.2`")]);
         }
         let mut reader = Reader::new(&self.sources);
-        let plan = read(&mut reader, &self.root, options, facts(protocol), protocol);
+        let plan = self.read(&mut reader, options, facts(protocol), protocol);
         reader.finish(plan)
+    }
+
+    /// The plan without the description of its protocol, which is read behind it.
+    fn read(
+        &self,
+        reader: &mut Reader<'_>,
+        options: &PlanOptions,
+        facts: Option<&'static Facts>,
+        protocol: &str,
+    ) -> Option<Plan> {
+        let pair = reader.fields(&self.root, WHAT, KEYS)?.pair(script::KEY);
+        let proto = self.proto.as_deref();
+        let described = pair.and_then(|(_, node)| script::read(reader, node, proto));
+        let plan = read(reader, &self.root, options, facts, protocol);
+        let crowds = plan.as_ref().map_or(&[][..], |plan| &plan.crowds);
+        let start = start(&self.root);
+        script::check(reader, pair, described.as_ref(), crowds, protocol, start);
+        Some(Plan { script: described, ..plan? })
     }
 }
 
@@ -139,6 +158,7 @@ fn read(
         limits: limits?,
         thresholds: thresholds?,
         probes: probes?,
+        script: None,
     })
 }
 

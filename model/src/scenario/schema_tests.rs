@@ -113,6 +113,7 @@ fn the_schema_knows_the_same_keys() {
         assert_eq!(found, keys, "{pointer}");
     };
     same("/properties", plan::KEYS);
+    same("/properties/websocket/anyOf/1/properties", script::KEYS);
     same("/properties/limits/properties", limit::KEYS);
     same("/properties/probes/properties", probes::KEYS);
     same("/$defs/prometheus/properties", probes::PROMETHEUS_KEYS);

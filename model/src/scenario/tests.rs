@@ -37,6 +37,8 @@ static XMPP: Facts = facts_of(
     &[("disco", ""), ("roster", ""), ("avatars", ""), ("carbons", ""), ("history", "")],
 );
 
+static WEBSOCKET: Facts = facts_of("websocket", YARDSTICK_VERBS, &[]);
+
 const fn facts_of(
     name: &'static str,
     verbs: &'static [Measure],
@@ -56,7 +58,7 @@ const fn facts_of(
 }
 
 pub(super) fn facts(name: &str) -> Option<&'static Facts> {
-    [&YARDSTICK, &SOCKETIO, &XMPP].into_iter().find(|facts| facts.name == name)
+    [&YARDSTICK, &SOCKETIO, &XMPP, &WEBSOCKET].into_iter().find(|facts| facts.name == name)
 }
 
 /// Plans as the program does: the target tells the protocol.
@@ -65,6 +67,8 @@ pub(super) fn plan_of(scenario: &Scenario) -> Result<Plan, Vec<Mistake>> {
     let protocol = match target.name.as_str() {
         "prosody" => "xmpp".into(),
         "river" => "socketio".into(),
+        "described" => "websocket".into(),
+        _ if scenario.root.at("websocket").is_some() => "websocket".into(),
         name if name.contains("://") => scenario.protocol().unwrap_or_default(),
         _ => "yardstick".to_owned(),
     };

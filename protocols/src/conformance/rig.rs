@@ -25,7 +25,8 @@ pub(super) struct Trace {
 }
 
 pub(super) struct Rig<'r> {
-    row: &'r Row,
+    row: std::marker::PhantomData<&'r Row>,
+    ack: Ack,
     session: Box<dyn Session>,
     fx: Effects,
     now: Tick,
@@ -43,9 +44,11 @@ impl<'r> Rig<'r> {
         let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
         let options: Options = row.options.iter().map(pair).collect();
         row.protocol.check(&options).unwrap();
-        let shared = Arc::new(Shared { endpoint, options, frame_bytes_max: FRAME_BYTES_MAX });
+        let ack = row.protocol.manners(&options).ack;
+        let shared = Arc::new(Shared::new(endpoint, options, FRAME_BYTES_MAX));
         Rig {
-            row,
+            row: std::marker::PhantomData,
+            ack,
             session: row.protocol.session(1, row.features, &shared),
             fx: Effects::new(RUN, Rng::new(11, 0)),
             now: Tick::from_millis(1),
@@ -79,7 +82,7 @@ impl<'r> Rig<'r> {
         self.tokens += 1;
         let token = Token(self.tokens);
         let is_owed = match request {
-            Request::Say { .. } => self.row.protocol.facts().ack == Ack::Reply,
+            Request::Say { .. } => self.ack == Ack::Reply,
             Request::Disconnect => false,
             _ => true,
         };

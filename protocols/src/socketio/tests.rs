@@ -15,7 +15,7 @@ fn options(pairs: &[(&str, &str)]) -> Options {
 /// A person who polls, logged in as far as the entry of the namespace.
 fn polling(upgrades: &str, pairs: &[(&str, &str)]) -> (Box<dyn Session>, Effects) {
     let endpoint = Endpoint::parse("http://127.0.0.1:3000/chat/?x=1").unwrap();
-    let shared = Shared { endpoint, options: options(pairs), frame_bytes_max: 4_096 };
+    let shared = Shared::new(endpoint, options(pairs), 4_096);
     let mut session = SOCKETIO.session(1, Features::default(), &Arc::new(shared));
     let mut fx = Effects::new(1, Rng::new(1, 1));
     let login = Request::Login { name: "ann", password: "" };

@@ -14,7 +14,7 @@ const RUN: u32 = 5;
 
 fn shared() -> Arc<Shared> {
     let endpoint = Endpoint::parse("ws://127.0.0.1:5280/xmpp-websocket").unwrap();
-    Arc::new(Shared { endpoint, options: Options::new(), frame_bytes_max: 1 << 20 })
+    Arc::new(Shared::new(endpoint, Options::new(), 1 << 20))
 }
 
 fn features(names: &[&str]) -> Features {

@@ -9,8 +9,7 @@ use crate::report::whiskers::{self, Line, Plot, Tone};
 use crate::stats::Bounds;
 
 /// Figures that get a column in the terminal's table.
-const KEY_FIGURES: [&str; 4] =
-    ["target CPU", "target memory, most", "bytes received per delivery", "join p50"];
+const KEY_FIGURES: [&str; 3] = ["target CPU", "target memory, most", "join p50"];
 /// The figure that is drawn as bars.
 const DRAWN_FIGURE: &str = "target CPU";
 
@@ -114,7 +113,6 @@ fn narrow(ablation: &Ablation) -> Table {
     let mut table = Table::new(&["costs of"]);
     table.head.extend(rows.iter().map(|row| match row.name.as_str() {
         "target memory, most" => "memory".to_owned(),
-        "bytes received per delivery" => "bytes each".to_owned(),
         name => name.to_owned(),
     }));
     let mut line = |name: &str, cost: &dyn Fn(&Row) -> Cost| {

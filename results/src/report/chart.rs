@@ -170,6 +170,7 @@ pub(crate) fn charts(run: &Run, analysis: &Analysis) -> Vec<Chart> {
     let bins = Bins::of(&run.seconds);
     let all = [
         people(&bins),
+        load_and_cpu(&bins, &analysis.target),
         processes("target-cpu", "Target: CPU", &analysis.target),
         memory(&analysis.target),
         generator(&bins, &analysis.generator),
@@ -204,6 +205,35 @@ fn processes(id: &str, title: &str, readings: &[Reading]) -> Chart {
         x,
         axes: vec![axis("% of one core", Unit::Percent)],
         lines: vec![line("CPU", Hue::First, 0, true, y)],
+    }
+}
+
+/// What arrives, and what it costs, on one picture.
+fn load_and_cpu(bins: &Bins, readings: &[Reading]) -> Chart {
+    let received = |second: &Second| second.counters.deliveries + second.counters.announcements;
+    let width = bins.x.windows(2).next().map_or(1.0, |pair| pair[1] - pair[0]);
+    let cpu = |&x: &f64| {
+        let cpu = super::by_load::mean_cpu(readings, x - width / 2.0, x + width / 2.0)?;
+        Some((cpu * 10.0).round() / 10.0)
+    };
+    let mut y: Vec<Option<f64>> = bins.x.iter().map(cpu).collect();
+    let load = bins.rate(received);
+    if load.iter().flatten().all(|&rate| rate == 0.0) {
+        y.clear();
+    }
+    let is_shown = y.iter().any(Option::is_some);
+    Chart {
+        id: "load-cpu".to_owned(),
+        title: "What was received, and the target's CPU".to_owned(),
+        x: bins.x.clone(),
+        axes: vec![axis("received per second", Unit::Count), axis("% of one core", Unit::Percent)],
+        lines: match is_shown {
+            true => vec![
+                line("received/s", Hue::Second, 0, true, load),
+                line("CPU", Hue::First, 1, false, y),
+            ],
+            false => Vec::new(),
+        },
     }
 }
 

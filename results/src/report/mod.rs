@@ -1,5 +1,6 @@
 //! Reports: drawn from a run directory at any time, and never a source of anything.
 
+mod by_load;
 pub(crate) mod chart;
 pub(crate) mod escape;
 pub(crate) mod format;
@@ -22,6 +23,7 @@ use chart::{Backdrop, Chart, Latencies};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
+use page::Picture;
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
@@ -80,6 +82,8 @@ struct Drawing<'a> {
     backdrop: Backdrop,
     latencies: Latencies,
     charts: Vec<Chart>,
+    /// What load does to the target.
+    pictures: Vec<Picture>,
     provenance: Vec<(String, String)>,
     profiles: Vec<Flame>,
 }
@@ -109,6 +113,7 @@ impl<'a> Drawing<'a> {
             backdrop: Backdrop::of(&analysis.summary),
             latencies: chart::latencies(run, analysis),
             charts: chart::charts(run, analysis),
+            pictures: by_load::pictures(run, analysis),
             provenance: provenance::facts(run),
             profiles: run.profiles.iter().zip(&analysis.summary.profiles).map(flame).collect(),
         }
@@ -117,7 +122,9 @@ impl<'a> Drawing<'a> {
     /// The charts of the Markdown report: file names and contents.
     fn svgs(&self) -> Vec<(String, String)> {
         let file = |chart: &Chart| (format!("{}.svg", chart.id), svg::draw(chart, &self.backdrop));
-        self.latency_charts().chain(&self.charts).map(file).collect()
+        let pictures = self.pictures.iter();
+        let pictures = pictures.map(|picture| (format!("{}.svg", picture.id), picture.svg.clone()));
+        self.latency_charts().chain(&self.charts).map(file).chain(pictures).collect()
     }
 
     fn latency_charts(&self) -> impl Iterator<Item = &Chart> {
@@ -164,6 +171,7 @@ impl<'a> Drawing<'a> {
             "ledger": table::ledger(summary),
             "errors": table::errors(summary),
             "metrics": self.charts.iter().filter(|c| c.id.starts_with(METRIC_ID)).map(|c| &c.id).collect::<Vec<_>>(),
+            "pictures": self.pictures,
             "provenance": self.provenance,
             "profiles": self.profiles,
             "charts": charts,

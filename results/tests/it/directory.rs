@@ -30,6 +30,7 @@ pub(crate) fn plan() -> Plan {
         limits: Limits::default(),
         thresholds: Vec::new(),
         probes: Probes::default(),
+        script: None,
     }
 }
 

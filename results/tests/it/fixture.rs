@@ -231,6 +231,7 @@ pub(crate) fn plan() -> Plan {
         phases: names.iter().enumerate().map(run).collect(),
         limits: Limits::default(),
         probes: Probes::default(),
+        script: None,
         thresholds: vec![
             threshold("delivery p90: < 200ms", delivery(0.9), Comparison::Below, 200e6),
             threshold("delivery p99: < 1000ms", delivery(0.99), Comparison::Below, 1000e6),

@@ -71,7 +71,7 @@ fn shared(codec: &str, deflate: &str) -> Arc<Shared> {
         .into();
     Yardstick.check(&options).unwrap();
     let endpoint = Endpoint::parse("ws://127.0.0.1:4000/ws").unwrap();
-    Arc::new(Shared { endpoint, options, frame_bytes_max: 1 << 20 })
+    Arc::new(Shared::new(endpoint, options, 1 << 20))
 }
 
 fn stamp(number: u32) -> Stamp {

@@ -17,6 +17,7 @@ const PEAK_KIB: u64 = 200 << 10;
 const SECONDS: f64 = 30.0;
 
 /// A way to be hostile, and how it must be counted.
+#[derive(Clone, Copy)]
 struct Row {
     name: &'static str,
     /// How the target is reached, which protocol it claims to speak, and over which transport.
@@ -31,6 +32,7 @@ struct Row {
     limits: &'static str,
 }
 
+#[derive(Clone, Copy)]
 enum Target {
     /// Does this with every connection.
     Does(fn(TcpStream)),
@@ -262,6 +264,111 @@ const NO_CONVERSATION: &[Row] = &[
     .limits(", backlog: 64KiB"),
 ];
 
+/// A login over HTTP that goes well, and what is done with the connection behind it.
+fn behind_login(mut stream: TcpStream, act: fn(TcpStream)) {
+    let mut start = [0; 4];
+    while stream.peek(&mut start).unwrap() < 4 {}
+    if &start != b"POST" {
+        return act(stream);
+    }
+    posted(&mut stream);
+    say(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{\"token\":\"t\"}");
+}
+
+/// Reads a login, whose form is `a=b`.
+fn posted(stream: &mut TcpStream) {
+    let mut inbox = Vec::new();
+    let mut buffer = [0; 4096];
+    while !inbox.ends_with(b"\r\n\r\na=b") {
+        let length = stream.read(&mut buffer).unwrap();
+        assert!(length > 0, "the person hung up before it asked");
+        inbox.extend_from_slice(&buffer[..length]);
+    }
+}
+
+fn answers_login(mut stream: TcpStream, answer: &str) {
+    posted(&mut stream);
+    say(stream, answer.as_bytes());
+}
+
+/// Servers that are described by their user, and do not keep to it.
+const DESCRIBED: &[Row] = &[
+    row(
+        "a login that is refused",
+        Does(|s| answers_login(s, "HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\nnope")),
+        ["login", "login-refused", "401: nope"],
+    ),
+    row(
+        "a token that breaks the header",
+        Does(|s| {
+            let body = "{\"token\":\"a\\r\\nb\"}";
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            answers_login(s, &(head + body));
+        }),
+        ["login", "login-refused", "line break"],
+    ),
+    row(
+        "an answer of 1 GiB",
+        Does(|s| answers_login(s, "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{")),
+        ["login", "too-large", "above 1048576 bytes"],
+    ),
+    row(
+        "an answer in endless chunks",
+        Does(|mut s| {
+            posted(&mut s);
+            let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            s.write_all(head).unwrap();
+            forever(s, format!("10000\r\n{}\r\n", "x".repeat(0x10000)).as_bytes());
+        }),
+        ["login", "too-large", "above 1048576 bytes"],
+    ),
+    row(
+        "garbage for an answer",
+        Does(|s| answers_login(s, "SSH-2.0-OpenSSH_9.2\r\n")),
+        ["login", "protocol", "HTTP"],
+    ),
+    row("closed at the login", Does(|mut s| posted(&mut s)), ["login", "closed", ""]),
+    row(
+        "no answer to the login",
+        Does(|mut s| {
+            posted(&mut s);
+            hold(s);
+        }),
+        ["login", "handshake-timeout", "not answered in time"],
+    )
+    .limits(", handshake: 300ms"),
+    row(
+        "no upgrade behind the login",
+        Does(|s| behind_login(s, |s| answers(s, "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"))),
+        ["login", "upgrade", "HTTP status 403"],
+    ),
+    row("closed behind the login", Does(|s| behind_login(s, drop)), ["login", "closed", ""]),
+    row(
+        "a garbage message behind the login",
+        Does(|s| behind_login(s, |s| after_upgrade(s, &text("\u{1}{[}")))),
+        ["login", "protocol", "no message"],
+    ),
+    row(
+        "deep nesting behind the login",
+        Does(|s| behind_login(s, |s| after_upgrade(s, &text(&"[".repeat(100_000))))),
+        ["login", "protocol", "no message"],
+    ),
+    row(
+        "a frame of 1 GiB behind the login",
+        Does(|s| behind_login(s, |s| after_upgrade(s, &[0x81, 127, 0, 0, 0, 0, 0x40, 0, 0, 0]))),
+        ["login", "too-large", "1073741824 bytes"],
+    ),
+];
+
+/// What a described server is said to be like.
+const DESCRIPTION: &str = "
+websocket:
+  login: [{post: /login, form: {a: b}, keep: {token: token}}]
+  headers: {Authorization: \"Bearer {token}\"}
+  opening: [{answer: {hello: world}}]
+  verbs: {join: {send: {join: \"{room}\"}}, leave: {send: {leave: \"{room}\"}}, say: {send: {say: \"{text}\"}}}
+";
+
 /// A proper conversation that is closed after each of its steps: the streams' opening and the
 /// authentication, the binding, the join, the first thing said.
 const CLOSED: &[Row] = &[
@@ -439,7 +546,8 @@ crowds:
     journey: [login, join, {{talk: {{every: 4ms, times: 4000, bytes: 16000}}}}, leave]
 timeline: [{{run: people at once}}]
 limits: {{late: 20s{limits}}}
-"
+{}",
+        if protocol == "websocket" { DESCRIPTION } else { "" }
     )
 }
 
@@ -525,6 +633,13 @@ fn answers_that_are_no_upgrade() {
 #[test]
 fn bytes_that_are_no_conversation() {
     for_each(NO_CONVERSATION, test);
+}
+
+#[test]
+fn described_servers_that_are_otherwise() {
+    let rows: Vec<Row> =
+        DESCRIBED.iter().map(|row| Row { spoken: "ws websocket", ..*row }).collect();
+    for_each(&rows, test);
 }
 
 #[test]

@@ -33,7 +33,8 @@ mod hostile;
 // Encrypted targets.
 mod tls;
 
-// A real server, and what it counted itself.
+// Real servers, and what they counted themselves.
+mod fastapi;
 mod prosody;
 
 // Where a target's time goes, and profilers that fail.

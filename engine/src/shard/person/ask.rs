@@ -123,16 +123,16 @@ impl Person {
         let tally = desk.tally(self.phase);
         tally.sends += 1;
         tally.sends_late += is_late;
-        let facts = desk.setup.protocol.facts();
+        let manners = desk.manners;
         let is_stamped = desk.is_stamped();
-        if let Some(stay) = self.stay(room.id).filter(|_| !facts.echo) {
+        if let Some(stay) = self.stay(room.id).filter(|_| !manners.echo) {
             // The sender's own copy never comes: the sender has it already.
             stay.receive(&stamp, is_stamped, false);
         }
         let mut said = std::mem::take(&mut desk.text);
         speak(&mut said, &stamp, text, self.mind.rng());
         let request = Request::Say { room, text: &said };
-        match facts.ack {
+        match manners.ack {
             Ack::Silence => self.session.act(pending.sent, pending.token, request, &mut desk.fx),
             _ => self.send(desk, pending, request),
         }

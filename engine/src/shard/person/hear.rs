@@ -65,7 +65,7 @@ impl Person {
             self.is_unsettled = false;
             self.settle_down(desk);
         }
-        !matches!(self.link, Link::Gone | Link::Down)
+        !matches!(self.link, Link::Gone | Link::Down | Link::Dialed)
     }
 
     /// Carries out what the session wants.
@@ -95,8 +95,16 @@ impl Person {
 
     fn dial<N: Net>(&mut self, desk: &mut Desk<N>, now: Tick) -> Result<(), Fault> {
         let deadline = Tick(now.0 + desk.setup.plan.limits.connect_ns);
-        desk.interval.measure(Measure::Connect).asked += 1;
-        desk.interval.counters.arrivals += 1;
+        if self.link == Link::Down {
+            desk.interval.measure(Measure::Connect).asked += 1;
+            desk.interval.counters.arrivals += 1;
+        } else {
+            // One connection after the other: what counts as the connect is the last of them.
+            desk.gauges.connected -= u64::from(self.link != Link::Dialed);
+            self.dialed = (now, now);
+            self.carry = Vec::new();
+            self.is_unsettled = true;
+        }
         self.link = Link::Dialed;
         self.link_deadline = (deadline, FaultClass::ConnectTimeout);
         desk.net.dial(self.slot, self.index)
@@ -153,7 +161,7 @@ impl Person {
                 desk.deliveries.service.record(service);
             }
         }
-        if stamp.person == self.id && desk.setup.protocol.facts().ack == Ack::Echo {
+        if stamp.person == self.id && desk.manners.ack == Ack::Echo {
             self.heard_self(desk, stamp, now);
         }
     }
