@@ -28,6 +28,7 @@ mod saying;
 mod script;
 mod set;
 mod target;
+mod template;
 mod threshold;
 mod timeline;
 mod tree;
