@@ -63,7 +63,6 @@ impl Job {
     ) -> Result<Crew, String> {
         let protocol = protocols(&self.plan.protocol)
             .ok_or_else(|| format!("there is no protocol `{}`", self.plan.protocol))?;
-        let protocol = protocol.variant(&self.options).unwrap_or(protocol);
         let endpoint = Endpoint::parse(&self.url)?;
         let tls = endpoint.is_secure().then(|| Tls::new(&self.trust, &endpoint.host));
         let route = Arc::new(Route {

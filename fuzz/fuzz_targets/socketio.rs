@@ -10,7 +10,7 @@ mod rig;
 
 use libfuzzer_sys::fuzz_target;
 use model::{Request, RoomName};
-use protocols::socketio::SOCKETIO;
+use protocols::socketio::SocketIo;
 use protocols::wire::frame::Opcode;
 use rig::Rig;
 
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
     let deflate = ["off", "on"][usize::from(mode >> 5 & 1)];
     let options =
         [("eio", revision), ("transport", transport), ("deflate", deflate), ("dialect", DIALECT)];
-    let mut rig = Rig::new(&SOCKETIO, &options, Opcode::Text);
+    let mut rig = Rig::new(&SocketIo, &options, Opcode::Text);
     let is_polling = transport == "polling";
     let say = |rig: &mut Rig, payload: &[u8]| match is_polling {
         true => rig.feed(&answer(payload, revision)),

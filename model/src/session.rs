@@ -12,20 +12,14 @@ pub trait Protocol: Send + Sync {
     /// What the protocol is and can do.
     fn facts(&self) -> &'static Facts;
 
-    /// How messages are echoed and acknowledged with these options: as the facts say, unless the
-    /// user describes the protocol.
+    /// How messages are echoed and acknowledged and joins announced with these options: as the
+    /// facts say, unless the user describes what is said.
     fn manners(&self, _: &Options) -> Manners {
-        Manners { echo: self.facts().echo, ack: self.facts().ack }
+        self.facts().manners
     }
 
     /// Checks the target's options once, before anybody dials. The error is advice for the user.
     fn check(&self, options: &Options) -> Result<(), String>;
-
-    /// The same protocol with other facts, where they depend on its options: whether a message
-    /// comes back to its sender, say. `None` if they do not.
-    fn variant(&self, _: &Options) -> Option<&'static dyn Protocol> {
-        None
-    }
 
     /// A new person's session. Everything that people share is behind `shared`.
     fn session(
@@ -51,21 +45,19 @@ pub struct Facts {
     pub features: &'static [(&'static str, &'static str)],
     /// Options of a target of this protocol, with one line each.
     pub options: &'static [(&'static str, &'static str)],
+    /// How deliveries and announcements go, unless options say otherwise.
+    pub manners: Manners,
+}
+
+/// How deliveries and announcements go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manners {
     /// Whether the sender of a message receives it like everybody else in the room.
     pub echo: bool,
     /// What tells the sender that the target has taken a message.
     pub ack: Ack,
     /// Whether a join can carry a stamp that others see in its announcement.
     pub stamped_joins: bool,
-}
-
-/// Two of the answers about delivery, for a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Manners {
-    /// See [`Facts::echo`].
-    pub echo: bool,
-    /// See [`Facts::ack`].
-    pub ack: Ack,
 }
 
 /// What tells the sender that the target has taken a message.
@@ -195,7 +187,7 @@ pub enum Request<'a> {
         room: RoomName<'a>,
         /// The name to be seen by.
         nick: &'a str,
-        /// A stamp for the announcement; empty unless [`Facts::stamped_joins`].
+        /// A stamp for the announcement; empty unless [`Manners::stamped_joins`].
         status: &'a str,
     },
     /// Leave a room.

@@ -12,7 +12,7 @@ mod record;
 pub(crate) mod rig;
 
 use crate::wire::frame::{self, Opcode};
-use model::{Features, Protocol, Request};
+use model::{Features, Options, Protocol, Request};
 
 /// Largest frame a session of the suite accepts, bytes.
 pub(crate) const FRAME_BYTES_MAX: usize = 16 << 10;
@@ -42,6 +42,14 @@ pub(crate) struct Row {
     /// Messages (payloads of such frames) that no target may send somebody who is logged in, with
     /// a name each: bombs, deep nesting, answers nobody asked for, and the like.
     pub(crate) forbidden: fn() -> Vec<(&'static str, Vec<u8>)>,
+}
+
+impl Row {
+    /// The options, as a scenario has them.
+    fn target_options(&self) -> Options {
+        let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        self.options.iter().map(pair).collect()
+    }
 }
 
 impl Row {

@@ -13,7 +13,7 @@ use model::Protocol;
 
 /// Every protocol there is: one row each.
 pub static PROTOCOLS: &[&dyn Protocol] =
-    &[&socketio::SOCKETIO, &websocket::WebSocket, &xmpp::Xmpp, &yardstick::Yardstick];
+    &[&socketio::SocketIo, &websocket::WebSocket, &xmpp::Xmpp, &yardstick::Yardstick];
 
 /// The protocol of that name.
 pub fn protocol(name: &str) -> Option<&'static dyn Protocol> {

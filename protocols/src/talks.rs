@@ -47,7 +47,7 @@ struct Stage {
 
 static STAGES: &[Stage] = &[
     Stage {
-        protocol: &crate::socketio::SOCKETIO,
+        protocol: &crate::socketio::SocketIo,
         folder: "socketio",
         url: "ws://127.0.0.1:3000/",
         subprotocol: "",

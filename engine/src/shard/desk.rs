@@ -40,7 +40,6 @@ pub(super) struct Desk<N> {
     has_news: bool,
     tokens: u32,
     pub(super) audited: u32,
-    is_stamped: bool,
     pub(super) manners: Manners,
     pub(super) late_ns: u64,
 }
@@ -56,7 +55,6 @@ impl<N: Net> Desk<N> {
     pub(super) fn new(setup: Setup, net: N) -> Desk<N> {
         let rng = Rng::new(setup.plan.seed, 0xFACE_0000 | u64::from(setup.source));
         let second = (net.now().0 / 1_000_000_000) as u32;
-        let is_stamped = setup.protocol.facts().stamped_joins;
         let manners = setup.protocol.manners(&setup.shared.options);
         let late_ns = setup.plan.limits.late_ns;
         Desk {
@@ -78,7 +76,6 @@ impl<N: Net> Desk<N> {
             has_news: false,
             tokens: 0,
             audited: 0,
-            is_stamped,
             manners,
             late_ns,
         }
@@ -247,7 +244,7 @@ impl<N: Net> Desk<N> {
 
     /// Whether joins carry stamps, so that announcements are accounted for like messages.
     pub(super) fn is_stamped(&self) -> bool {
-        self.is_stamped
+        self.manners.stamped_joins
     }
 
     /// Sends what the session has written; the bytes are counted when the socket has them.

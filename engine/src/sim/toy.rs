@@ -8,8 +8,8 @@
 
 use crate::net::Slot;
 use model::{
-    Ack, Effects, Event, Facts, FaultClass, Features, Measure, Options, PersonId, Protocol,
-    Request, Rng, Session, Shared, Tick, Token,
+    Ack, Effects, Event, Facts, FaultClass, Features, Manners, Measure, Options, PersonId,
+    Protocol, Request, Rng, Session, Shared, Tick, Token,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,9 +21,7 @@ static FACTS: Facts = Facts {
     verbs: &[Measure::Join, Measure::Leave, Measure::Say, Measure::Members],
     features: &[],
     options: &[],
-    echo: true,
-    ack: Ack::Reply,
-    stamped_joins: false,
+    manners: Manners { echo: true, ack: Ack::Reply, stamped_joins: false },
 };
 
 pub(crate) struct Toy;

@@ -51,9 +51,7 @@ const fn facts_of(
         verbs,
         features,
         options: &[],
-        echo: true,
-        ack: Ack::Reply,
-        stamped_joins: false,
+        manners: Manners { echo: true, ack: Ack::Reply, stamped_joins: false },
     }
 }
 

@@ -122,7 +122,7 @@ fn a_good_conversation_is_good() {
         let said = row.deeds.iter().filter(|deed| matches!(deed, Request::Say { .. }));
         let is_delivery = |event: &&Event| matches!(event, Event::Delivery(_));
         let delivered = rig.trace.events.iter().filter(is_delivery).count();
-        let echo = usize::from(row.protocol.facts().echo);
+        let echo = usize::from(row.protocol.manners(&row.target_options()).echo);
         assert_eq!(delivered, said.count() * echo, "replays are no deliveries, echoes are");
         let expect = rig.trace;
         check(&row, &expect, &replay(&row, &steps, |_, bytes| vec![bytes.into()]), "again");

@@ -3,9 +3,7 @@
 use super::{FRAME_BYTES_MAX, Row};
 use crate::wire::frame;
 use crate::wire::http::HEAD_BYTES_MAX;
-use model::{
-    Ack, Effects, Endpoint, Event, Fault, Options, Request, Rng, Session, Shared, Tick, Token,
-};
+use model::{Ack, Effects, Endpoint, Event, Fault, Request, Rng, Session, Shared, Tick, Token};
 use std::sync::Arc;
 
 /// The run whose stamps count.
@@ -41,8 +39,7 @@ pub(super) struct Rig<'r> {
 impl<'r> Rig<'r> {
     pub(super) fn new(row: &'r Row) -> Rig<'r> {
         let endpoint = Endpoint::parse(row.url).unwrap();
-        let pair = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
-        let options: Options = row.options.iter().map(pair).collect();
+        let options = row.target_options();
         row.protocol.check(&options).unwrap();
         let ack = row.protocol.manners(&options).ack;
         let shared = Arc::new(Shared::new(endpoint, options, FRAME_BYTES_MAX));

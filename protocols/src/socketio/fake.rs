@@ -2,7 +2,7 @@
 //! target, over WebSocket and over polling.
 
 use super::packet::{self, Part};
-use super::{ECHOING_AND_STAMPING, packet::Kind};
+use super::{SocketIo, packet::Kind};
 use crate::conformance::{Peer, Row, Wrap};
 use crate::wire::deflate::{self, Inflated};
 use crate::wire::frame::{self, Limits, Opcode};
@@ -291,7 +291,7 @@ fn row(
     forbidden: fn() -> Vec<(&'static str, Vec<u8>)>,
 ) -> Row {
     Row {
-        protocol: &ECHOING_AND_STAMPING,
+        protocol: &SocketIo,
         url: "ws://127.0.0.1:3000/",
         options,
         features: Features::default(),

@@ -16,7 +16,7 @@ mod transport;
 pub(crate) use fake::rows;
 
 use dialect::Dialect;
-use model::{Ack, Facts, Features, Measure, Options, PersonId, Protocol, Session, Shared};
+use model::{Ack, Facts, Features, Manners, Measure, Options, PersonId, Protocol, Session, Shared};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const NAME: &str = "socketio";
@@ -32,69 +32,44 @@ const OPTIONS: &[(&str, &str)] = &[
 /// Longest path, namespace and query, bytes.
 const PART_BYTES_MAX: usize = 1_000;
 
-/// Socket.IO, as its dialects make it: whether a message comes back to its sender, and whether a
-/// join carries a stamp.
+/// Socket.IO, as a dialect makes it.
 #[derive(Debug)]
-pub struct SocketIo {
-    facts: Facts,
-}
+pub struct SocketIo;
 
-const fn variant(echo: bool, stamped_joins: bool) -> SocketIo {
-    SocketIo {
-        facts: Facts {
-            name: NAME,
-            about: "Socket.IO 2 to 4 over WebSocket or polling; the application's events are a map",
-            schemes: &["ws", "wss", "http", "https"],
-            verbs: &[
-                Measure::Login,
-                Measure::Join,
-                Measure::Leave,
-                Measure::Say,
-                Measure::History,
-                Measure::Members,
-                Measure::Presence,
-                Measure::Typing,
-                Measure::Read,
-                Measure::Ping,
-            ],
-            features: &[],
-            options: OPTIONS,
-            echo,
-            ack: Ack::Reply,
-            stamped_joins,
-        },
-    }
-}
-
-/// Socket.IO as the default dialect has it.
-pub static SOCKETIO: SocketIo = variant(false, false);
-static ECHOING: SocketIo = variant(true, false);
-static STAMPING: SocketIo = variant(false, true);
-static ECHOING_AND_STAMPING: SocketIo = variant(true, true);
+static FACTS: Facts = Facts {
+    name: NAME,
+    about: "Socket.IO 2 to 4 over WebSocket or polling; the application's events are a map",
+    schemes: &["ws", "wss", "http", "https"],
+    verbs: &[
+        Measure::Login,
+        Measure::Join,
+        Measure::Leave,
+        Measure::Say,
+        Measure::History,
+        Measure::Members,
+        Measure::Presence,
+        Measure::Typing,
+        Measure::Read,
+        Measure::Ping,
+    ],
+    features: &[],
+    options: OPTIONS,
+    manners: Manners { echo: false, ack: Ack::Reply, stamped_joins: false },
+};
 
 impl Protocol for SocketIo {
     fn facts(&self) -> &'static Facts {
-        let protocol = match (self.facts.echo, self.facts.stamped_joins) {
-            (false, false) => &SOCKETIO,
-            (true, false) => &ECHOING,
-            (false, true) => &STAMPING,
-            (true, true) => &ECHOING_AND_STAMPING,
-        };
-        &protocol.facts
+        &FACTS
+    }
+
+    fn manners(&self, options: &Options) -> Manners {
+        let Ok(setting) = Setting::of(options) else { return FACTS.manners };
+        let dialect = setting.dialect;
+        Manners { echo: dialect.is_echoing, stamped_joins: dialect.is_stamping, ..FACTS.manners }
     }
 
     fn check(&self, options: &Options) -> Result<(), String> {
         Setting::of(options).map(|_| ())
-    }
-
-    fn variant(&self, options: &Options) -> Option<&'static dyn Protocol> {
-        let dialect = Setting::of(options).ok()?.dialect;
-        Some(match (dialect.is_echoing, dialect.is_stamping) {
-            (false, false) => &SOCKETIO,
-            (true, false) => &ECHOING,
-            (false, true) => &STAMPING,
-            (true, true) => &ECHOING_AND_STAMPING,
-        })
     }
 
     fn session(&self, _: PersonId, _: Features, shared: &Arc<Shared>) -> Box<dyn Session> {

@@ -1,6 +1,6 @@
 //! The ways from polling to a WebSocket and what comes of a refusal, options, variants.
 
-use super::{ECHOING_AND_STAMPING, NAME, SOCKETIO, STAMPING};
+use super::SocketIo;
 use crate::wire::http;
 use model::{
     Effects, Endpoint, Event, Fault, FaultClass, Features, Measure, Options, Protocol, Request,
@@ -16,7 +16,7 @@ fn options(pairs: &[(&str, &str)]) -> Options {
 fn polling(upgrades: &str, pairs: &[(&str, &str)]) -> (Box<dyn Session>, Effects) {
     let endpoint = Endpoint::parse("http://127.0.0.1:3000/chat/?x=1").unwrap();
     let shared = Shared::new(endpoint, options(pairs), 4_096);
-    let mut session = SOCKETIO.session(1, Features::default(), &Arc::new(shared));
+    let mut session = SocketIo.session(1, Features::default(), &Arc::new(shared));
     let mut fx = Effects::new(1, Rng::new(1, 1));
     let login = Request::Login { name: "ann", password: "" };
     session.act(Tick::ZERO, Token(1), login, &mut fx);
@@ -98,7 +98,7 @@ fn who_wants_polling_is_not_upgraded() {
 
 #[test]
 fn options_are_checked() {
-    let check = |pairs: &[(&str, &str)]| SOCKETIO.check(&options(pairs));
+    let check = |pairs: &[(&str, &str)]| SocketIo.check(&options(pairs));
     assert_eq!(check(&[]), Ok(()));
     let all = [("eio", "3"), ("path", "/x/"), ("namespace", "/a"), ("query", "a=1&b=2")];
     assert_eq!(check(&all), Ok(()));
@@ -121,15 +121,13 @@ fn options_are_checked() {
 
 #[test]
 fn the_dialect_decides_what_is_echoed_and_stamped() {
-    let variant = |dialect: &str| {
-        let facts = SOCKETIO.variant(&options(&[("dialect", dialect)])).unwrap().facts();
-        assert_eq!(facts.name, NAME);
-        (facts.echo, facts.stamped_joins)
+    let manners = |dialect: &str| {
+        let manners = SocketIo.manners(&options(&[("dialect", dialect)]));
+        (manners.echo, manners.stamped_joins)
     };
-    assert_eq!(variant("{}"), (false, false));
-    assert_eq!(variant("{\"echo\":true}"), (true, false));
-    assert_eq!(variant("{\"join\":{\"emit\":[\"j\",\"{status}\"]}}"), (false, true));
-    assert!(ECHOING_AND_STAMPING.facts().echo && STAMPING.facts().stamped_joins);
+    assert_eq!(manners("{}"), (false, false));
+    assert_eq!(manners("{\"echo\":true}"), (true, false));
+    assert_eq!(manners("{\"join\":{\"emit\":[\"j\",\"{status}\"]}}"), (false, true));
 }
 
 #[test]

@@ -33,9 +33,7 @@ static FACTS: Facts = Facts {
         ("codec", "in place of the description's: json, json-lines, text, msgpack, protobuf"),
         ("deflate", "`off` (the default) or `on`: compressed messages (permessage-deflate)"),
     ],
-    echo: true,
-    ack: Ack::Echo,
-    stamped_joins: false,
+    manners: Manners { echo: true, ack: Ack::Echo, stamped_joins: false },
 };
 
 /// Whatever the user describes.
@@ -49,8 +47,8 @@ impl Protocol for WebSocket {
 
     fn manners(&self, options: &Options) -> Manners {
         match script(options) {
-            Ok(Some(script)) => Manners { echo: script.echo, ack: script.ack },
-            _ => Manners { echo: FACTS.echo, ack: FACTS.ack },
+            Ok(Some(script)) => Manners { echo: script.echo, ack: script.ack, ..FACTS.manners },
+            _ => FACTS.manners,
         }
     }
 

@@ -25,7 +25,7 @@ mod session;
 mod stanza;
 pub mod xml;
 
-use model::{Ack, Facts, Features, Measure, Options, PersonId, Protocol, Session, Shared};
+use model::{Ack, Facts, Features, Manners, Measure, Options, PersonId, Protocol, Session, Shared};
 use std::sync::Arc;
 
 /// The protocol's row in the table.
@@ -73,9 +73,7 @@ static FACTS: Facts = Facts {
     ],
     features: FEATURES,
     options: OPTIONS,
-    echo: true,
-    ack: Ack::Echo,
-    stamped_joins: false,
+    manners: Manners { echo: true, ack: Ack::Echo, stamped_joins: false },
 };
 
 impl Protocol for Xmpp {

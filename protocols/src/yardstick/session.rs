@@ -8,8 +8,8 @@ use crate::wire::frame::{Opcode, close_code};
 use crate::wire::printable;
 use crate::wire::socket::{self, Input, Socket};
 use model::{
-    Ack, Effects, Event, Facts, Fault, FaultClass, Features, Measure, Options, PersonId, Protocol,
-    Request, Session, Shared, Tick, Token,
+    Ack, Effects, Event, Facts, Fault, FaultClass, Features, Manners, Measure, Options, PersonId,
+    Protocol, Request, Session, Shared, Tick, Token,
 };
 use std::sync::Arc;
 
@@ -45,9 +45,7 @@ static FACTS: Facts = Facts {
         ("codec", "`proto` (protobuf, the default) or `json`"),
         ("deflate", "`off` (the default) or `on`: compressed messages (permessage-deflate)"),
     ],
-    echo: true,
-    ack: Ack::Reply,
-    stamped_joins: true,
+    manners: Manners { echo: true, ack: Ack::Reply, stamped_joins: true },
 };
 
 /// The yardstick's protocol.
