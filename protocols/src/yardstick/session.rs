@@ -44,6 +44,7 @@ static FACTS: Facts = Facts {
     options: &[
         ("codec", "`proto` (protobuf, the default) or `json`"),
         ("deflate", "`off` (the default) or `on`: compressed messages (permessage-deflate)"),
+        ("presence", "`off` where the server announces nobody, so that nothing is owed"),
     ],
     manners: Manners { echo: true, ack: Ack::Reply, stamped_joins: true },
 };
@@ -57,11 +58,16 @@ impl Protocol for Yardstick {
         &FACTS
     }
 
+    fn manners(&self, options: &Options) -> Manners {
+        let is_silent = options.get("presence").is_some_and(|presence| presence == "off");
+        Manners { stamped_joins: !is_silent, ..FACTS.manners }
+    }
+
     fn check(&self, options: &Options) -> Result<(), String> {
         let is_known = |name: &str| FACTS.options.iter().any(|option| option.0 == name);
         if let Some(name) = options.keys().find(|name| !is_known(name)) {
-            let detail = format!("yardstick has no option `{name}`; it has `codec`, `deflate`");
-            return Err(detail);
+            let known: Vec<&str> = FACTS.options.iter().map(|option| option.0).collect();
+            return Err(format!("yardstick has no option `{name}`; it has {}", known.join(", ")));
         }
         encoding(options)?;
         deflate(options)?;

@@ -60,6 +60,14 @@ fn pictures_are_asked_for_once_by_everybody_where_they_are_lazy() {
     });
 }
 
+#[test]
+fn nobody_is_owed_announcements_where_there_are_none() {
+    let (loud, silent) = (run("presence=eager"), run("presence=off"));
+    assert!(loud.ledger.announcements_owed > 0 && loud.ledger.announcements_lost == 0);
+    assert_eq!((silent.ledger.announcements_owed, silent.ledger.announcements_lost), (0, 0));
+    assert_eq!(silent.ledger.lost, 0);
+}
+
 /// 180 deliveries at 120 a second take a second and a half; said in 0.3 s, the last ones are 1.2 s
 /// late.
 #[test]
