@@ -107,7 +107,7 @@ impl Experiment {
 
     /// Makes room for the next trial: the directory to run into.
     pub fn begin(&mut self, arm: &Arm) -> Result<PathBuf, Error> {
-        let name = format!("{:03}-{}", self.told.trials.len() + 1, file_name(&arm.label));
+        let name = file_name(&format!("{:03}-{}", self.told.trials.len() + 1, arm.label));
         let dir = self.dir.join(TRIALS).join(&name);
         self.told.trials.push((name, arm.clone()));
         self.write()?;
@@ -161,12 +161,16 @@ fn read(path: &Path) -> Result<Told, Error> {
     let bytes = fs::read(path).map_err(Error::io(path))?;
     let told: Told = serde_json::from_slice(&bytes)
         .map_err(|error| Error::corrupt(path, error.line(), error))?;
-    match told.format > FORMAT {
-        true => {
-            let reason = format!("format {} is newer than ours ({FORMAT})", told.format);
-            Err(Error::corrupt(path, 0, reason))
+    if told.format > FORMAT {
+        let reason = format!("format {} is newer than ours ({FORMAT})", told.format);
+        return Err(Error::corrupt(path, 0, reason));
+    }
+    // Folders of trials are removed when they are made again: none may lie elsewhere.
+    match told.trials.iter().find(|(name, _)| *name != file_name(name) || name.starts_with('.')) {
+        Some((name, _)) => {
+            Err(Error::corrupt(path, 0, format!("`{name}` is no folder of a trial")))
         }
-        false => Ok(told),
+        None => Ok(told),
     }
 }
 
@@ -193,4 +197,27 @@ fn trial(dir: &Path, arm: Arm) -> Result<Trial, Error> {
 fn file_name(label: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.=".contains(c) { c } else { '-' };
     label.chars().take(LABEL_CHARS_MAX).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_is_never_elsewhere() {
+        for (name, is_fine) in [
+            ("001-base", true),
+            ("002-people=5", true),
+            ("../x", false),
+            ("/x", false),
+            ("..", false),
+        ] {
+            let told = Told { trials: vec![(name.into(), Arm::default())], ..Told::default() };
+            let path =
+                std::env::temp_dir().join(format!("throng-told-{}.json", std::process::id()));
+            fs::write(&path, serde_json::to_vec(&told).unwrap()).unwrap();
+            assert_eq!(read(&path).is_ok(), is_fine, "{name}");
+            fs::remove_file(&path).unwrap();
+        }
+    }
 }
