@@ -32,7 +32,7 @@ fn answer(payload: &[u8], revision: &str) -> Vec<u8> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&mode, mut rest)) = data.split_first() else { return };
+    let Some((&mode, rest)) = data.split_first() else { return };
     let revision = ["4", "3"][usize::from(mode & 1)];
     let transport = ["websocket", "polling"][usize::from(mode >> 1 & 1)];
     let deflate = ["off", "on"][usize::from(mode >> 5 & 1)];
@@ -65,22 +65,13 @@ fuzz_target!(|data: &[u8]| {
         rig.act(Request::Ping);
     }
     assert_eq!(rig.fx.close, None);
-    if mode & 16 == 0 {
-        let (left, right) = rest.split_at(rest.len() / 2);
-        rig.feed(left);
-        rig.feed(right);
-    } else {
-        while let Some((&length, behind)) = rest.split_first() {
-            let (payload, next) = behind.split_at(behind.len().min(length.into()));
-            match !is_polling && deflate == "on" && length % 2 == 1 {
-                true => rig.say_compressed(payload),
-                false => say(&mut rig, payload),
-            }
-            rest = next;
-            if rig.fx.close.is_some() {
-                break;
-            }
-        }
+    let is_deflating = !is_polling && deflate == "on";
+    match mode & 16 {
+        0 => rig.halves(rest),
+        _ => rig.payloads(rest, |rig, length, payload| match is_deflating && length % 2 == 1 {
+            true => rig.say_compressed(payload),
+            false => say(rig, payload),
+        }),
     }
     rig.begin_anew(LOGIN);
 });

@@ -42,7 +42,7 @@ fn description() -> &'static str {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&mode, mut rest)) = data.split_first() else { return };
+    let Some((&mode, rest)) = data.split_first() else { return };
     let codec = CODECS[usize::from(mode & 3)];
     let opcode = if mode & 2 == 0 { Opcode::Text } else { Opcode::Binary };
     let mut rig = Rig::new(&WebSocket, &[(OPTION, description()), ("codec", codec)], opcode);
@@ -57,19 +57,9 @@ fuzz_target!(|data: &[u8]| {
         rig.act(Request::Ping);
     }
     assert_eq!(rig.fx.close, None);
-    if mode & 16 == 0 {
-        let (left, right) = rest.split_at(rest.len() / 2);
-        rig.feed(left);
-        rig.feed(right);
-    } else {
-        while let Some((&length, behind)) = rest.split_first() {
-            let (payload, next) = behind.split_at(behind.len().min(length.into()));
-            rig.say(payload);
-            rest = next;
-            if rig.fx.close.is_some() {
-                break;
-            }
-        }
+    match mode & 16 {
+        0 => rig.halves(rest),
+        _ => rig.payloads(rest, |rig, _, payload| rig.say(payload)),
     }
     rig.begin_anew(LOGIN);
 });

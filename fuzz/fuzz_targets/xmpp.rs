@@ -41,9 +41,7 @@ fuzz_target!(|data: &[u8]| {
     }
     assert_eq!(rig.fx.close, None);
     if mode & 8 == 0 {
-        let (left, right) = rest.split_at(rest.len() / 2);
-        rig.feed(left);
-        rig.feed(right);
+        rig.halves(rest);
     } else {
         for payload in rest.split(|&byte| byte == 0) {
             rig.say(payload);

@@ -18,7 +18,7 @@ const ROOM: RoomName<'static> = RoomName { id: 1, name: "live" };
 const LOGIN: Request<'static> = Request::Login { name: "ann", password: "secret" };
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&mode, mut rest)) = data.split_first() else { return };
+    let Some((&mode, rest)) = data.split_first() else { return };
     let encoding = Encoding::ALL[usize::from(mode & 1)];
     let codec = ["json", "proto"][usize::from(mode & 1)];
     let deflate = ["off", "on"][usize::from(mode >> 4 & 1)];
@@ -46,22 +46,12 @@ fuzz_target!(|data: &[u8]| {
         rig.act(Request::Ping);
     }
     assert_eq!(rig.fx.close, None);
-    if mode & 8 == 0 {
-        let (left, right) = rest.split_at(rest.len() / 2);
-        rig.feed(left);
-        rig.feed(right);
-    } else {
-        while let Some((&length, behind)) = rest.split_first() {
-            let (payload, next) = behind.split_at(behind.len().min(length.into()));
-            match deflate == "on" && length % 2 == 1 {
-                true => rig.say_compressed(payload),
-                false => rig.say(payload),
-            }
-            rest = next;
-            if rig.fx.close.is_some() {
-                break;
-            }
-        }
+    match mode & 8 {
+        0 => rig.halves(rest),
+        _ => rig.payloads(rest, |rig, length, payload| match deflate == "on" && length % 2 == 1 {
+            true => rig.say_compressed(payload),
+            false => rig.say(payload),
+        }),
     }
     rig.begin_anew(LOGIN);
 });

@@ -85,6 +85,27 @@ impl Rig {
         self.feed(&bytes);
     }
 
+    /// What is left of the input arrives as raw bytes, torn in the middle.
+    pub fn halves(&mut self, rest: &[u8]) {
+        let (left, right) = rest.split_at(rest.len() / 2);
+        self.feed(left);
+        self.feed(right);
+    }
+
+    /// What is left of the input arrives as payloads, each behind its length in one byte and said
+    /// by `say`, until the conversation ends.
+    #[allow(dead_code)] // XMPP parts its stanzas otherwise
+    pub fn payloads(&mut self, mut rest: &[u8], say: impl Fn(&mut Rig, u8, &[u8])) {
+        while let Some((&length, behind)) = rest.split_first() {
+            let (payload, next) = behind.split_at(behind.len().min(length.into()));
+            say(self, length, payload);
+            rest = next;
+            if self.fx.close.is_some() {
+                break;
+            }
+        }
+    }
+
     /// Bytes arrive.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.fx.close.is_some() {
