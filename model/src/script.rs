@@ -6,6 +6,21 @@ use serde::{Deserialize, Serialize};
 /// The option under which a protocol is handed its description, as JSON.
 pub const OPTION: &str = "script";
 
+/// What a described protocol can do: the login, which is described by itself, and the verbs that
+/// are exchanges.
+pub const VERBS: &[Measure] = &[
+    Measure::Login,
+    Measure::Join,
+    Measure::Leave,
+    Measure::Say,
+    Measure::History,
+    Measure::Members,
+    Measure::Typing,
+    Measure::Read,
+    Measure::Ping,
+    Measure::Presence,
+];
+
 /// What is said to a server that is described by its user, and how its answers are known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,9 @@ use super::reader::{Fields, Reader};
 use super::template::known;
 use super::tree::{Node, Place, Source as Text, Value};
 use super::{Mistake, Scenario, tree};
-use crate::script::{Codec, Exchange, Heartbeat, HttpBody, HttpStep, Proto, Reply, Script, Source};
+use crate::script::{
+    Codec, Exchange, Heartbeat, HttpBody, HttpStep, Proto, Reply, Script, Source, VERBS,
+};
 use crate::{Ack, Crowd, DeedVerb, Measure, Op};
 
 /// The key, which is also the protocol's name.
@@ -28,17 +30,6 @@ pub(super) const KEYS: &[&str] = &[
 ];
 const HTTP_KEYS: &[&str] = &["get", "post", "put", "headers", "form", "json", "status", "keep"];
 const EXCHANGE_KEYS: &[&str] = &["send", "answer", "refused", "why", "keep"];
-const VERBS: [Measure; 9] = [
-    Measure::Join,
-    Measure::Leave,
-    Measure::Say,
-    Measure::History,
-    Measure::Members,
-    Measure::Typing,
-    Measure::Read,
-    Measure::Ping,
-    Measure::Presence,
-];
 /// Most steps, patterns, verbs or headers in one list.
 pub(super) const ITEMS_MAX: usize = 64;
 
@@ -408,10 +399,12 @@ impl Kept<'_, '_> {
             return self.wrong(key.place, "`verbs` is a map", "as in `say: {send: {…}}`");
         };
         let mut verbs = Vec::new();
+        // The first is the login.
+        let exchanges = &VERBS[1..];
         for (key, value) in pairs {
             let name = self.reader.text(key, "a verb")?;
-            let Some(verb) = VERBS.into_iter().find(|verb| verb.name() == name) else {
-                let help = near::advice(name, VERBS.iter().map(|verb| verb.name()), "verbs");
+            let Some(verb) = exchanges.iter().copied().find(|verb| verb.name() == name) else {
+                let help = near::advice(name, exchanges.iter().map(|verb| verb.name()), "verbs");
                 return self.wrong(key.place, format!("there is no verb `{name}`"), &help);
             };
             let exchange = self.exchange(value)?;

@@ -8,26 +8,15 @@ mod proto;
 mod session;
 
 use compile::Compiled;
-use model::script::{Codec, OPTION, Script};
-use model::{Ack, Facts, Features, Manners, Measure, Options, PersonId, Protocol, Session, Shared};
+use model::script::{Codec, OPTION, Script, VERBS};
+use model::{Ack, Facts, Features, Manners, Options, PersonId, Protocol, Session, Shared};
 use std::sync::Arc;
 
 static FACTS: Facts = Facts {
     name: "websocket",
     about: "any chat over a WebSocket, as the scenario describes it under `websocket:`",
     schemes: &["ws", "wss"],
-    verbs: &[
-        Measure::Login,
-        Measure::Join,
-        Measure::Leave,
-        Measure::Say,
-        Measure::History,
-        Measure::Members,
-        Measure::Typing,
-        Measure::Read,
-        Measure::Ping,
-        Measure::Presence,
-    ],
+    verbs: VERBS,
     features: &[],
     options: &[
         ("codec", "in place of the description's: json, json-lines, text, msgpack, protobuf"),
