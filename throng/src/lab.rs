@@ -29,11 +29,8 @@ impl<'a> Lab<'a> {
         scenario: &'a ScenarioArgs,
         args: &'a OutputArgs,
     ) -> Result<Lab<'a>, Failure> {
-        let name = load(scenario)?.plan.name;
-        let named = || trial::default_dir(&format!("{kind}-{name}"));
-        let dir = args.out.clone().unwrap_or_else(named);
         let setting = Rc::new(Setting::new(&args.engine)?);
-        Lab::at(dir, kind, question, scenario, setting)
+        Lab::at(args.out.clone(), kind, question, scenario, setting)
     }
 
     /// An experiment that is a part of this one, in a folder of its own.
@@ -43,17 +40,19 @@ impl<'a> Lab<'a> {
         kind: &str,
         question: &impl Serialize,
     ) -> Result<Lab<'a>, Failure> {
-        Lab::at(dir, kind, question, self.scenario, self.setting.clone())
+        Lab::at(Some(dir), kind, question, self.scenario, self.setting.clone())
     }
 
     fn at(
-        dir: PathBuf,
+        dir: Option<PathBuf>,
         kind: &str,
         question: &impl Serialize,
         scenario: &'a ScenarioArgs,
         setting: Rc<Setting<'a>>,
     ) -> Result<Lab<'a>, Failure> {
         let loaded = load(scenario)?;
+        let named = || trial::default_dir(&format!("{kind}-{}", loaded.plan.name));
+        let dir = dir.unwrap_or_else(named);
         let question = (question, &scenario.set, scenario.scale, scenario.seed);
         let question =
             serde_json::to_value(question).map_err(|error| Failure::usage(error.to_string()))?;
