@@ -36,8 +36,8 @@ pub use profile::{ProfilePlan, Profiler, Subject};
 pub use record::{Edge, Record, StageTally, Tally, What};
 pub use rng::Rng;
 pub use session::{
-    Ack, Effects, Endpoint, Event, Facts, Fault, Features, Manners, Options, Outcome, Protocol,
-    Request, RoomName, Session, Shared, Token,
+    Ack, Effects, Endpoint, Event, Facts, Fault, Features, List, Manners, Options, Outcome,
+    Protocol, Request, RoomName, Session, Shared, Token,
 };
 pub use stamp::{PersonId, RoomId, SourceId, Stamp};
 pub use threshold::{Comparison, Figure, Quantity, Role, Threshold, Unit};

@@ -77,6 +77,14 @@ named! {
         Announcement = "announcement",
         /// From one transport to a better one; failed where the first one had to do.
         Upgrade = "upgrade",
+        /// Saying something to everybody on a list, to each by a message of its own.
+        Tell = "tell",
+        /// Changing the name one is seen by in a room.
+        Rename = "rename",
+        /// Becoming a contact of everybody on a list.
+        Befriend = "befriend",
+        /// Making the account that one logs in with.
+        Register = "register",
     }
 }
 

@@ -92,6 +92,8 @@ pub struct Shared {
     pub options: Options,
     /// Largest frame or stanza accepted, bytes.
     pub frame_bytes_max: usize,
+    /// The lists of people, in the order of their rooms.
+    pub lists: Vec<List>,
     /// What a protocol makes of the options, once.
     made: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
@@ -99,7 +101,13 @@ pub struct Shared {
 impl Shared {
     /// What is shared by sessions with this endpoint.
     pub fn new(endpoint: Endpoint, options: Options, frame_bytes_max: usize) -> Shared {
-        Shared { endpoint, options, frame_bytes_max, made: OnceLock::new() }
+        Shared { endpoint, options, frame_bytes_max, lists: Vec::new(), made: OnceLock::new() }
+    }
+
+    /// The list that has this number among the rooms, if it is a list and no room.
+    pub fn list(&self, room: RoomId) -> Option<&List> {
+        let at = self.lists.binary_search_by_key(&room, |list| list.room).ok()?;
+        self.lists.get(at)
     }
 
     /// What was made by the first call, for all sessions of the run.
@@ -108,6 +116,19 @@ impl Shared {
         // Of another type only if two protocols share what is one run's.
         made.downcast().unwrap_or_default()
     }
+}
+
+/// People who are written to one by one: a room that only those know who address it. Joining it is
+/// to be there for what comes, leaving it to be away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List {
+    /// Its number among the rooms.
+    pub room: RoomId,
+    /// The account names of those on it.
+    pub names: Vec<Box<str>>,
+    /// Whether the target makes them each other's contacts, so that each sees the others come, go
+    /// and change their presence.
+    pub is_roster: bool,
 }
 
 /// Options of a target: name and value.
@@ -214,10 +235,38 @@ pub enum Request<'a> {
         /// The room.
         room: RoomName<'a>,
     },
+    /// Say something to everybody on a list, to each by a message of its own, stamp included.
+    Tell {
+        /// The list.
+        list: RoomName<'a>,
+        /// What is said.
+        text: &'a str,
+    },
+    /// Say something to everybody on a list by one message, stamp included.
+    Multicast {
+        /// The list.
+        list: RoomName<'a>,
+        /// What is said.
+        text: &'a str,
+    },
     /// Change one's presence.
     Presence {
-        /// What others shall see.
+        /// The list of contacts whose members are owed the change; none if nobody counts it.
+        list: Option<RoomName<'a>>,
+        /// What others shall see; with a list, stamp included.
         status: &'a str,
+    },
+    /// Change the name one is seen by in a room.
+    Rename {
+        /// The room.
+        room: RoomName<'a>,
+        /// The new name.
+        nick: &'a str,
+    },
+    /// Become a contact of everybody on a list, so that each sees the other's presence.
+    Befriend {
+        /// The list.
+        list: RoomName<'a>,
     },
     /// Show that one is typing.
     Typing {
@@ -235,6 +284,29 @@ pub enum Request<'a> {
     Disconnect,
 }
 
+impl Request<'_> {
+    /// The name it is measured by; none for a good-bye.
+    pub fn measure(&self) -> Option<Measure> {
+        Some(match self {
+            Request::Login { .. } => Measure::Login,
+            Request::Join { .. } => Measure::Join,
+            Request::Leave { .. } => Measure::Leave,
+            Request::Say { .. } => Measure::Say,
+            Request::History { .. } => Measure::History,
+            Request::Members { .. } => Measure::Members,
+            Request::Tell { .. } => Measure::Tell,
+            Request::Multicast { .. } => Measure::Multicast,
+            Request::Presence { .. } => Measure::Presence,
+            Request::Rename { .. } => Measure::Rename,
+            Request::Befriend { .. } => Measure::Befriend,
+            Request::Typing { .. } => Measure::Typing,
+            Request::Read { .. } => Measure::Read,
+            Request::Ping => Measure::Ping,
+            Request::Disconnect => return None,
+        })
+    }
+}
+
 /// A room, by number and name.
 #[derive(Clone, Copy, Debug)]
 pub struct RoomName<'a> {
@@ -249,6 +321,9 @@ pub struct RoomName<'a> {
 pub enum Event {
     /// The transport is ready to speak (the upgrade was accepted).
     Connected,
+    /// Ahead of the login's `Done`: the conversation before it goes on, rooms and all, and what was
+    /// missed follows.
+    Resumed,
     /// A request is over.
     Done(Token, Outcome),
     /// A stamped message has arrived.
@@ -357,6 +432,14 @@ impl Effects {
         self.events.push(Event::Done(token, Err(Fault::new(class, detail))));
     }
 
+    /// Reports that the protocol has no such verb.
+    #[cold]
+    pub fn lacks(&mut self, token: Token, protocol: &Facts, request: &Request<'_>) {
+        let verb = request.measure().map_or("disconnect", Measure::name);
+        let detail = format!("{} has no verb `{verb}`", protocol.name);
+        self.failed(token, FaultClass::RequestRefused, detail);
+    }
+
     /// Gives the conversation up: the target broke the rules.
     pub fn broken(&mut self, class: FaultClass, detail: impl Into<String>) {
         self.close = Some(Err(Fault::new(class, detail)));
@@ -381,6 +464,13 @@ pub trait Session: Send {
 
     /// The time asked for by `wake` has come.
     fn wake(&mut self, now: Tick, fx: &mut Effects);
+
+    /// The connection was lost without a good-bye: whether the next login may take the conversation
+    /// up again. Where it says so, the session is kept for that login, and reports
+    /// [`Event::Resumed`] if the target agrees.
+    fn lost(&mut self, _now: Tick) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -220,7 +220,7 @@ impl Player {
             "say" => Request::Say { room, text: &said },
             "history" => Request::History { room, limit: more.parse().unwrap() },
             "members" => Request::Members { room },
-            "presence" => Request::Presence { status: rest },
+            "presence" => Request::Presence { list: None, status: rest },
             "typing" => Request::Typing { room },
             "read" => Request::Read { room },
             "ping" => Request::Ping,

@@ -356,7 +356,7 @@ fn ten_people_with_all_features_and_ten_with_few() {
     talk(&mut others, port, 2, 2_000);
     all(&mut others, port, |_| Request::Ping);
     all(&mut others, port, |_| Request::Members { room: ROOM });
-    all(&mut others, port, |_| Request::Presence { status: "busy" });
+    all(&mut others, port, |_| Request::Presence { list: None, status: "busy" });
     all(&mut others, port, |_| Request::Typing { room: ROOM });
     for person in &others {
         assert_eq!(person.deliveries().len(), 20);

@@ -304,7 +304,7 @@ fn row(
             Request::Say { room: ROOM, text: PAST },
             Request::History { room: ROOM, limit: 50 },
             Request::Members { room: ROOM },
-            Request::Presence { status: "busy" },
+            Request::Presence { list: None, status: "busy" },
             Request::Typing { room: ROOM },
             Request::Read { room: ROOM },
             Request::Ping,

@@ -376,10 +376,11 @@ impl Session for SocketIoSession {
                 (Measure::History, Values { room: room.name, limit, ..who })
             }
             Request::Members { room } => (Measure::Members, Values { room: room.name, ..who }),
-            Request::Presence { status } => (Measure::Presence, Values { status, ..who }),
+            Request::Presence { status, .. } => (Measure::Presence, Values { status, ..who }),
             Request::Typing { room } => (Measure::Typing, Values { room: room.name, ..who }),
             Request::Read { room } => (Measure::Read, Values { room: room.name, ..who }),
-            Request::Ping | Request::Login { .. } | Request::Disconnect => (Measure::Ping, who),
+            Request::Ping => (Measure::Ping, who),
+            _ => return fx.lacks(token, &super::FACTS, &request),
         };
         self.say(token, measure, &values, fx);
         self.look_after(now, fx);

@@ -373,8 +373,9 @@ impl Session for Described {
             Request::Members { room } => (Measure::Members, Blanks { room: room.name, ..none }),
             Request::Typing { room } => (Measure::Typing, Blanks { room: room.name, ..none }),
             Request::Read { room } => (Measure::Read, Blanks { room: room.name, ..none }),
-            Request::Presence { status } => (Measure::Presence, Blanks { status, ..none }),
+            Request::Presence { status, .. } => (Measure::Presence, Blanks { status, ..none }),
             Request::Ping => (Measure::Ping, none),
+            _ => return fx.lacks(token, &super::FACTS, &request),
         };
         self.ask(token, verb, blanks, fx);
     }

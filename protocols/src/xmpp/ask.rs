@@ -37,16 +37,13 @@ impl XmppSession {
                 self.verb(token, room, fx, |to, id| stanza::archive(to, limit, id));
             }
             Request::Members { room } => self.verb(token, room, fx, stanza::disco_items),
-            Request::Presence { status } => self.change_presence(token, status, fx),
+            Request::Presence { status, .. } => self.change_presence(token, status, fx),
             Request::Ping => {
                 if self.remember(token, fx) {
                     send(fx, &stanza::ping(self.domain(), &Id::of('p', token)));
                 }
             }
-            Request::Read { .. } => {
-                fx.failed(token, FaultClass::RequestRefused, "xmpp has no verb `read`");
-            }
-            Request::Login { .. } | Request::Disconnect => {}
+            _ => fx.lacks(token, &super::FACTS, &request),
         }
     }
 

@@ -229,7 +229,7 @@ pub(crate) fn row() -> Row {
             Request::Say { room: ROOM, text: PAST },
             Request::History { room: ROOM, limit: 50 },
             Request::Members { room: ROOM },
-            Request::Presence { status: "busy" },
+            Request::Presence { list: None, status: "busy" },
             Request::Typing { room: ROOM },
             Request::Ping,
             Request::Leave { room: ROOM },

@@ -399,10 +399,7 @@ impl Session for YardstickSession {
                 name: Text::default(),
             }),
             Request::Ping => RequestWhat::Ping(types::Ping {}),
-            Request::Presence { .. } => {
-                let detail = "yardstick has no verb `presence`";
-                return fx.failed(token, FaultClass::RequestRefused, detail);
-            }
+            _ => return fx.lacks(token, &FACTS, &request),
         };
         self.send(token, what, fx);
     }

@@ -208,7 +208,7 @@ fn plain_request(measure: Measure, room: RoomName<'_>, limit: u32) -> Option<Req
         Measure::Typing => Request::Typing { room },
         Measure::Read => Request::Read { room },
         Measure::Ping => Request::Ping,
-        Measure::Presence => Request::Presence { status: "" },
+        Measure::Presence => Request::Presence { list: None, status: "" },
         _ => return None,
     })
 }

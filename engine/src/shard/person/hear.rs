@@ -128,6 +128,7 @@ impl Person {
                 stats.service.record(now.ns_since(sent));
             }
             Event::Answered { measure, outcome: Err(fault), .. } => desk.fault(measure, &fault),
+            Event::Resumed => {}
             Event::Connected => {
                 self.link = Link::Up;
                 self.link_deadline.0 = Tick::NEVER;
