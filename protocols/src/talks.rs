@@ -297,6 +297,7 @@ impl Player {
 fn show(event: &Event) -> String {
     match event {
         Event::Connected => "connected".into(),
+        Event::Resumed => "resumed".into(),
         Event::Done(token, Ok(())) => format!("done {}", token.0),
         Event::Done(token, Err(fault)) => {
             format!("failed {}: {}: {}", token.0, fault.class.name(), fault.detail)
