@@ -1,9 +1,10 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
 use super::prepare::prepare;
-use super::spec::{Spec, fill};
+use super::spec::{Need, Spec, fill};
 use crate::clock::Clock;
 use crate::http;
+use crate::probe::with_children;
 use model::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -58,7 +59,7 @@ pub fn launch(
     throng: &Path,
     clock: &Clock,
 ) -> Result<Running, String> {
-    check_needs(spec)?;
+    check_needs(spec, knobs)?;
     let cache = prepare(spec, clock)?;
     let folder = make_folder()?;
     let mut running = Running {
@@ -213,7 +214,7 @@ impl Drop for Running {
 }
 
 impl Instance {
-    /// Waits until the child itself, not some other server, listens on the port.
+    /// Waits until the child or one of its own, not some other server, listens on the port.
     fn wait_until_ready(
         &mut self,
         port: u16,
@@ -221,7 +222,9 @@ impl Instance {
         clock: &Clock,
     ) -> Result<(), String> {
         let deadline = clock.now() + within;
-        while !is_listening(self.child.id(), port) {
+        let root = self.child.id();
+        let own = || with_children(BTreeSet::from([root]));
+        while !own().into_iter().any(|pid| is_listening(pid, port)) {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(format!(
                     "the target ended while starting ({status}).{}",
@@ -264,9 +267,9 @@ pub(super) fn tail(path: &Path) -> io::Result<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Whether the programs a target needs are installed; the error says how to install the first that
-/// is missing.
-pub fn check_needs(spec: &Spec) -> Result<(), String> {
+/// Whether the programs are installed that a target needs with these knobs; the error says how to
+/// install the first that is missing.
+pub fn check_needs(spec: &Spec, knobs: &BTreeMap<String, String>) -> Result<(), String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let is_there = |command: &str| {
         // Servers are often installed where only root looks.
@@ -275,7 +278,9 @@ pub fn check_needs(spec: &Spec) -> Result<(), String> {
             || folders.into_iter().any(|folder| folder.join(command).exists())
     };
     let placed = |text: &str| text.replace("{folder}", &home(spec));
-    match spec.needs.iter().find(|need| !is_there(&placed(&need.command))) {
+    let mut needs = spec.needs.iter();
+    let is_meant = |need: &Need| need.when.iter().all(|row| knobs.get(row.0) == Some(row.1));
+    match needs.find(|need| is_meant(need) && !is_there(&placed(&need.command))) {
         None => Ok(()),
         Some(need) => Err(format!(
             "`{}` is not installed. Install it with\n\n    {}\n",

@@ -80,6 +80,9 @@ pub struct Need {
     pub command: String,
     /// The command that installs it.
     pub install: String,
+    /// It is needed only if these knobs have these values.
+    #[serde(default)]
+    pub when: BTreeMap<String, String>,
 }
 
 /// What is made once before a target can be started, in a cached folder known as `{cache}`.
@@ -100,7 +103,7 @@ pub struct Prepare {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    /// It listens on this port itself.
+    /// It listens on this port itself, or a process that it has started.
     pub port: String,
     /// How long that may take.
     #[serde(deserialize_with = "duration")]

@@ -35,10 +35,11 @@ impl SocketIoSession {
             _ if !is_ours => self.parts = (packet.attachments, Meaning::Nothing),
             Kind::Event if !is_early => self.event(packet, fx),
             Kind::Ack if !is_early => self.acknowledged(packet, fx),
-            Kind::Connect if is_early => self.connected(now, fx),
+            Kind::Connect if is_early => self.connected(now, packet.data, fx),
             Kind::Error => self.refused(packet, is_early, fx),
             Kind::Disconnect if !is_early => {
                 let detail = "the target disconnected the person from the namespace";
+                self.resume = None;
                 self.give_up(FaultClass::Closed, detail, fx);
             }
             _ => self.wrong("a packet that does not belong here", fx),
@@ -50,6 +51,9 @@ impl SocketIoSession {
     pub(super) fn event(&mut self, packet: &Packet<'_>, fx: &mut Effects) {
         if self.listening > 0 {
             self.overhear(packet.data, fx);
+        }
+        if let Some(resume) = &mut self.resume {
+            resume.heard(packet.data);
         }
         let meaning = self.meaning(packet.data);
         self.note(meaning, packet.data, fx);
