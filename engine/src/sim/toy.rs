@@ -35,13 +35,19 @@ impl Protocol for Toy {
         Ok(())
     }
 
-    fn session(&self, _: PersonId, _: Features, _: &Arc<Shared>) -> Box<dyn Session> {
-        Box::new(ToySession { login: None })
+    fn session(&self, _: PersonId, _: Features, shared: &Arc<Shared>) -> Box<dyn Session> {
+        let redials = shared.options.contains_key(REDIALS);
+        Box::new(ToySession { login: None, redials, has_redialed: false })
     }
 }
 
+/// The option with which a session changes to another connection once the first has let it in.
+pub(crate) const REDIALS: &str = "redials";
+
 struct ToySession {
     login: Option<Token>,
+    redials: bool,
+    has_redialed: bool,
 }
 
 impl Session for ToySession {
@@ -78,6 +84,10 @@ impl Session for ToySession {
             let line = &bytes[used..used + end];
             used += end + 1;
             match std::str::from_utf8(line).ok().and_then(|line| line.split_once(' ')) {
+                Some(("a", _)) if self.redials && !self.has_redialed => {
+                    self.has_redialed = true;
+                    fx.dial = true;
+                }
                 Some(("a", token)) => fx.done(Token(token.parse().unwrap())),
                 Some(("D", _)) => fx.deliveries(line),
                 _ => fx.broken(FaultClass::Protocol, "a line that is none"),
@@ -104,6 +114,10 @@ pub(crate) struct ToyServer {
     /// Randomness, and chances in a thousand to drop, repeat and swap a delivery.
     mischief: Option<(Rng, [u64; 3])>,
     held: BTreeMap<Slot, Vec<u8>>,
+    /// Who has logged in how often.
+    pub(crate) logins: Arc<std::sync::Mutex<BTreeMap<Slot, u32>>>,
+    /// A line is begun and never ended behind the first login.
+    pub(crate) is_rambling: bool,
     pub(crate) done: Arc<std::sync::Mutex<Mischief>>,
 }
 
@@ -133,6 +147,14 @@ impl ToyServer {
                 out.extend(self.held.remove(&from).map(|held| (from, held)));
             }
             out.push((from, format!("a {}\n", words[1]).into_bytes()));
+            if words[0] == "L" {
+                let mut logins = self.logins.lock().unwrap();
+                let count = logins.entry(from).or_default();
+                *count += 1;
+                if self.is_rambling && *count == 1 {
+                    out.push((from, b"and another thing".to_vec()));
+                }
+            }
         }
         out
     }

@@ -197,6 +197,18 @@ impl Spec {
         };
         self.knobs.iter().map(value).collect()
     }
+
+    /// The options for the protocol, as far as they are known before the target is started.
+    pub fn foreseen(&self, knobs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let knobs = knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone()));
+        let ports = self.ports.iter().map(|name| (format!("port.{name}"), "1".to_owned()));
+        let places = ["throng", "folder", "cache", "dir"].map(|name| (name.into(), ".".into()));
+        let blanks: BTreeMap<String, String> = knobs.chain(ports).chain(places).collect();
+        let known =
+            |(name, text): (&String, &String)| Some((name.clone(), fill(text, &blanks).ok()?));
+        let dialect = self.dialect.iter().map(|said| ("dialect".to_owned(), said.to_string()));
+        self.options.iter().filter_map(known).chain(dialect).collect()
+    }
 }
 
 /// Fills in `{name}` from `blanks`. A blank nobody knows is an error.

@@ -194,7 +194,9 @@ impl Fake {
         match packet.kind {
             // Nobody is known from before: what is to be taken up gets a name of its own.
             Kind::Connect if self.revision == 3 => self.say("0", ""),
-            Kind::Connect if packet.data.is_empty() => self.say("0", "{\"sid\":\"b\",\"pid\":\"p\"}"),
+            Kind::Connect if packet.data.is_empty() => {
+                self.say("0", "{\"sid\":\"b\",\"pid\":\"p\"}")
+            }
             Kind::Connect => self.say("0", "{\"sid\":\"b\",\"pid\":\"q\"}"),
             Kind::Event => {
                 let data: serde_json::Value = serde_json::from_slice(packet.data).unwrap();
