@@ -61,6 +61,7 @@ impl Schema {
             let mut all = pool.all_messages();
             all.find(is_it).ok_or_else(|| {
                 let reason = format!("the .proto file has no message `{name}`");
+                let key = if proto.sent == proto.received { "message" } else { key };
                 Misfit::from(reason).within(key)
             })
         };
