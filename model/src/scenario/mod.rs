@@ -14,6 +14,7 @@ mod hold;
 mod journey;
 mod late;
 mod limit;
+mod list;
 mod lower;
 mod mistake;
 mod near;

@@ -356,8 +356,13 @@ impl Session for SocketIoSession {
     fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
         match request {
             Request::Login { name, password } => {
-                self.reset(FaultClass::Offline, "a new login replaced the conversation", fx);
+                let why = match self.resume.as_deref().is_some_and(Resume::is_wanted) {
+                    true => "the connection was lost before the answer",
+                    false => "a new login replaced the conversation",
+                };
+                self.reset(FaultClass::Offline, why, fx);
                 self.resume.take_if(|resume| !resume.is_wanted());
+                self.room = self.resume.as_ref().and_then(|resume| resume.room());
                 self.name = name.into();
                 let (password, step) = (password.into(), Step::Opening);
                 let rising =

@@ -34,17 +34,24 @@ message Talk { string kind = 1; Room room = 2; string text = 3; uint32 count = 4
 struct Slip(&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const SLIPS: &[Slip] = &[
-    Slip("protobuf", "text: \"{text}\"", "words: \"{text}\"", "no field `words`", "talk.yaml:7:32"),
+    Slip("protobuf", "text: \"{text}\"", "words: \"{text}\"", "no field `words`", "talk.yaml:7:33"),
     Slip("protobuf", "{name: \"", "{title: \"", "no field `title`", "talk.yaml:5:36"),
-    Slip("protobuf", "room.name:", "room.title:", "no field `title`", "talk.yaml:8:27"),
+    Slip("protobuf", "room.name:", "room.title:", "no field `title`", "talk.yaml:8:26"),
     Slip("protobuf", "why: text", "why: words", "no field `words`", "talk.yaml:9:5"),
     Slip("protobuf", "count: 3", "count: three", "`three` does not fit", "talk.yaml:7:23"),
-    Slip("protobuf", "message: Talk", "message: Tale", "no message `Tale`", "talk.yaml:2:26"),
+    Slip("protobuf", "message: Talk", "message: Tale", "no message `Tale`", "talk.yaml:2:27"),
     Slip("protobuf", "{kind: welcome}", "{kin: welcome}", "no field `kin`", "talk.yaml:3:20"),
     Slip("protobuf", "send: {kind: pong}", "send: pong", "written as a map", "talk.yaml:11:26"),
     Slip("protobuf", "{kind: ping}", "{kino: ping}", "no field `kino`", "talk.yaml:11:13"),
-    Slip("text", "x", "x", "says a text, not a map", "talk.yaml:5:10"),
-    Slip("json", "\"{text}\"", "\"{txt}\"", "no blank `{txt}`", "talk.yaml:7:39"),
+    Slip(
+        "text",
+        "opening: {answer: {kind: welcome}}\n",
+        "",
+        "says a text, not a map",
+        "talk.yaml:4:10",
+    ),
+    Slip("text", "x", "x", "known by how they begin", "talk.yaml:3:11"),
+    Slip("json", "\"{text}\"", "\"{txt}\"", "no blank `{txt}`", "talk.yaml:7:41"),
     Slip("protobuf", "file: talk.proto", "file: broken.proto", "broken", "talk.yaml:2:9"),
 ];
 
@@ -87,9 +94,9 @@ fn what_an_application_has_no_event_for_is_told_by_the_plan() {
     for (map, verb, place) in [
         ("", "leave", None),
         (map, "members", None),
-        ("", "members", Some("scenario.yaml:8:72")),
-        ("", "{typing: typing}", Some("scenario.yaml:8:73")),
-        (map, "leave", Some("scenario.yaml:9:72")),
+        ("", "members", Some("scenario.yaml:8:73")),
+        ("", "{typing: typing}", Some("scenario.yaml:8:74")),
+        (map, "leave", Some("scenario.yaml:9:73")),
     ] {
         folder.write("scenario.yaml", &scenario(map, verb));
         let answer = folder.throng(["plan", "scenario.yaml"]);

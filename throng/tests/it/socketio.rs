@@ -90,6 +90,54 @@ fn every_message_is_counted_over_every_transport() {
     });
 }
 
+/// People who lose their connections while others talk, and come back.
+fn recovered(recovery: &str, options: &str, wait: &str) -> results::Summary {
+    let folder = Folder::new("socketio-recovery");
+    let servers = servers().display().to_string();
+    let scenario = format!(
+        "about: a test\ntarget: {{name: node4, recovery: \"{recovery}\", {options}}}\nrooms: [live]\n\
+         crowds:\n  talkers:\n    size: 3\n    journey: [login, {{join: live}}, {{repeat: {{for: 5s}}, \
+         every: 20ms, do: [{{say: live}}]}}, {{wait: 1s}}, {{leave: live}}, disconnect]\n  \
+         losers:\n    size: 6\n    journey: [login, {{join: live}}, {{wait: 400ms}}, \
+         {{repeat: 3, do: [drop, {{wait: {wait}}}, login, {{wait: 300ms}}]}}, {{wait: 4s}}, disconnect]\n\
+         timeline: [{{run: talkers at once, until: in}}, {{run: losers at 100/s, until: done, deadline: 40s}}]\n"
+    );
+    let answer = folder.run_fit(&scenario, &["--targets", &servers]);
+    let summary = answer.summary();
+    assert_eq!(summary.status, Status::Finished, "{}", answer.stderr);
+    summary
+}
+
+#[test]
+fn a_lost_conversation_goes_on_where_the_server_keeps_it() {
+    if is_skipped("node4") {
+        return;
+    }
+    for options in ["transport: upgrade", "transport: websocket, namespace: /chat"] {
+        let summary = recovered("60000", options, "300ms");
+        assert_eq!(summary.errors, [], "{options}");
+        let resume = summary.measures.iter().find(|measure| measure.name == "resume").unwrap();
+        assert_eq!((resume.done, resume.failed), (18, 0), "{options}");
+        let ledger = &summary.ledger;
+        let wrong = (ledger.lost, ledger.duplicate, ledger.unexpected);
+        assert_eq!(wrong, (0, 0, 0), "{options}: {ledger:?}");
+        // 250 each of the talkers, most of them for the six who come and go as well.
+        assert!(ledger.received > 3 * 200 * 6, "{options}: {ledger:?}");
+    }
+}
+
+#[test]
+fn a_lost_conversation_that_the_server_has_forgotten_begins_anew() {
+    if is_skipped("node4") {
+        return;
+    }
+    let summary = recovered("1", "transport: websocket", "400ms");
+    let [error] = &summary.errors[..] else { panic!("{:?}", summary.errors) };
+    assert_eq!((error.measure.as_str(), error.count), ("resume", 6), "{error:?}");
+    let ledger = &summary.ledger;
+    assert_eq!((ledger.lost, ledger.duplicate, ledger.unexpected), (0, 0, 0), "{ledger:?}");
+}
+
 #[test]
 fn an_answer_that_refuses_is_a_refusal() {
     let row = row("node4", "transport: websocket", 0);

@@ -3,7 +3,7 @@
 use super::super::Transport;
 use super::super::packet::Packet;
 use super::super::template::Values;
-use super::resume::{Resume, Welcomed};
+use super::resume::Resume;
 use super::{Heartbeat, SocketIoSession, Stage, Step, excerpt};
 use model::{Effects, Event, Fault, FaultClass, Measure, Tick};
 use serde::Deserialize;
@@ -69,11 +69,10 @@ impl SocketIoSession {
 
     /// The namespace is entered: on to the WebSocket if there is to be one.
     pub(super) fn connected(&mut self, now: Tick, data: &[u8], fx: &mut Effects) {
-        let welcomed = Resume::welcomed(&mut self.resume, data);
-        let is_resumed = matches!(welcomed, Welcomed::Resumed(_));
-        if let Welcomed::Resumed(room) = welcomed {
-            self.room = room;
-            fx.events.push(Event::Resumed);
+        let is_resumed = Resume::welcomed(&mut self.resume, data);
+        match is_resumed {
+            true => fx.events.push(Event::Resumed),
+            false => self.room = None,
         }
         let Stage::Rising(rising) = &mut self.stage else { return };
         rising.step = Step::Leaving;

@@ -33,7 +33,8 @@ impl SocketIoSession {
             }
             // Before revision 4 everybody is in the namespace `/` whatever they want.
             _ if !is_ours => self.parts = (packet.attachments, Meaning::Nothing),
-            Kind::Event if !is_early => self.event(packet, fx),
+            // What was missed comes ahead of the word that the conversation goes on.
+            Kind::Event if !is_early || self.is_resuming() => self.event(packet, fx),
             Kind::Ack if !is_early => self.acknowledged(packet, fx),
             Kind::Connect if is_early => self.connected(now, packet.data, fx),
             Kind::Error => self.refused(packet, is_early, fx),
@@ -44,6 +45,10 @@ impl SocketIoSession {
             }
             _ => self.wrong("a packet that does not belong here", fx),
         }
+    }
+
+    fn is_resuming(&self) -> bool {
+        self.resume.as_ref().is_some_and(|resume| resume.is_wanted())
     }
 
     /// An event: the hot path.

@@ -27,27 +27,20 @@ pub(super) struct Resume {
     is_wanted: bool,
 }
 
-/// What the target made of the attempt.
-pub(super) enum Welcomed {
-    /// The conversation goes on in this room.
-    Resumed(Option<RoomId>),
-    Fresh,
-}
-
 impl Resume {
-    /// What the target's CONNECT says; `kept` is what was known of the conversation before.
-    pub(super) fn welcomed(kept: &mut Option<Box<Resume>>, data: &[u8]) -> Welcomed {
+    /// What the target's CONNECT says: whether the conversation goes on of which `kept` is known.
+    pub(super) fn welcomed(kept: &mut Option<Box<Resume>>, data: &[u8]) -> bool {
         let welcome: Option<Welcome> = serde_json::from_slice(data).ok();
         let pid = welcome.and_then(|welcome| welcome.pid).filter(|pid| is_plain(pid.as_bytes()));
         match (kept.as_mut(), pid) {
             (Some(kept), Some(pid)) if kept.is_wanted && *kept.pid == *pid => {
                 kept.is_wanted = false;
-                Welcomed::Resumed(kept.room)
+                true
             }
             (_, pid) => {
                 let fresh = |pid: String| Box::new(Resume { pid: pid.into(), ..Resume::default() });
                 *kept = pid.map(fresh);
-                Welcomed::Fresh
+                false
             }
         }
     }
@@ -71,6 +64,11 @@ impl Resume {
 
     pub(super) fn is_wanted(&self) -> bool {
         self.is_wanted
+    }
+
+    /// The room entered last.
+    pub(super) fn room(&self) -> Option<RoomId> {
+        self.room
     }
 
     /// Appends the data of our CONNECT: `auth` (a JSON map, or nothing) and what is to be taken up.
@@ -155,13 +153,11 @@ mod tests {
             assert_eq!(out, expect.as_bytes());
         }
         let mut kept = Some(resume);
-        assert!(matches!(
-            Resume::welcomed(&mut kept, b"{\"pid\":\"p\"}"),
-            Welcomed::Resumed(Some(3))
-        ));
+        assert!(Resume::welcomed(&mut kept, b"{\"pid\":\"p\"}"));
+        assert_eq!(kept.as_ref().unwrap().room(), Some(3));
         for answer in ["{\"pid\":\"p\"}", "{\"pid\":\"q\"}", "{}", "", "{\"pid\":\"\\\"\"}"] {
-            let fresh = Resume::welcomed(&mut kept, answer.as_bytes());
-            assert!(matches!(fresh, Welcomed::Fresh), "{answer}: nobody asked for more");
+            let goes_on = Resume::welcomed(&mut kept, answer.as_bytes());
+            assert!(!goes_on, "{answer}: nobody asked for more");
         }
         assert!(kept.is_none(), "a name that does not fit is none");
     }
