@@ -473,6 +473,18 @@ mod tests {
     }
 
     #[test]
+    fn what_only_a_knob_needs_is_asked_for_with_that_knob() {
+        let text = "about: x\nprotocol: p\ncommand: [c]\nready: {port: x, within: 1s}\nurl: u\n\
+                    needs: [{command: no-such-proxy, install: get it, when: {processes: \"2\"}}]\n";
+        let spec = Spec::parse(text, "t").unwrap();
+        let check = |processes: &str| {
+            check_needs(&spec, &BTreeMap::from([("processes".to_owned(), processes.to_owned())]))
+        };
+        assert_eq!(check("1"), Ok(()));
+        assert!(check("2").unwrap_err().contains("no-such-proxy"));
+    }
+
+    #[test]
     fn a_port_counts_only_for_the_process_that_listens() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -69,7 +69,7 @@ impl SocketIoSession {
 
     /// The namespace is entered: on to the WebSocket if there is to be one.
     pub(super) fn connected(&mut self, now: Tick, data: &[u8], fx: &mut Effects) {
-        let is_resumed = Resume::welcomed(&mut self.resume, data);
+        let is_resumed = self.setting.revision == 4 && Resume::welcomed(&mut self.resume, data);
         match is_resumed {
             true => fx.events.push(Event::Resumed),
             false => self.room = None,
