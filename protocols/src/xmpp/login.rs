@@ -153,6 +153,12 @@ impl XmppSession {
             _ => id == Some(Id::Session),
         };
         match iq.tag.attribute("type") {
+            Some("result") if is_answer && matches!(self.stage, Stage::Bind(_)) => {
+                self.note_address(iq);
+            }
+            _ => {}
+        }
+        match iq.tag.attribute("type") {
             Some("result") if is_answer && self.stage == Stage::Bind(true) => {
                 self.stage = Stage::Session;
                 send(fx, &stanza::session());
