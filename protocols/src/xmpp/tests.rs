@@ -208,7 +208,7 @@ fn what_carries_a_stamp_and_is_no_delivery() {
         (format!("{live}{live}"), 2),
         (format!(" {live}\n"), 1),
         (live.replace("groupchat", "error"), 0),
-        (live.replace("groupchat", "chat"), 0),
+        (live.replace("groupchat", "chat"), 1),
         (live.replace("</body>", "</body><delay xmlns='urn:xmpp:delay'/>"), 0),
         (
             format!(
