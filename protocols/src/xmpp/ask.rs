@@ -55,7 +55,7 @@ impl XmppSession {
             Request::Presence { list: None, status } => self.change_presence(token, status, fx),
             Request::Ping => {
                 if self.remember(token, fx) {
-                    send(fx, &stanza::ping(self.domain(), &Id::of('p', token)));
+                    send(fx, &stanza::ping(self.home(), &Id::of('p', token)));
                 }
             }
             _ => fx.lacks(token, &super::FACTS, &request),
@@ -110,7 +110,7 @@ impl XmppSession {
     pub(super) fn greet(&mut self, now: Tick, room: &str, fx: &mut Effects) {
         let is_first = !std::mem::replace(&mut self.warmed, true);
         let features = self.features;
-        let domain = self.domain().to_owned();
+        let domain = self.home().to_owned();
         if features.has(DISCO) && is_first {
             self.ask(now, Ask::Disco, fx, |id| stanza::disco_info(&domain, "", id));
         }
@@ -141,7 +141,7 @@ impl XmppSession {
             return;
         }
         let features = self.features;
-        let domain = self.domain().to_owned();
+        let domain = self.home().to_owned();
         if features.has(DISCO) {
             self.ask(now, Ask::Disco, fx, |id| stanza::disco_info(&domain, "", id));
         }

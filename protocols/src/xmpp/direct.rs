@@ -2,6 +2,7 @@
 
 use super::element::Element;
 use super::multicast::Service;
+use super::option;
 use super::roster::Befriending;
 use super::session::{XmppSession, send};
 use super::stanza::{self, Id};
@@ -104,11 +105,13 @@ impl XmppSession {
         }
     }
 
-    /// The addresses of those on a list but oneself: names may carry their domain.
+    /// The addresses of those on a list but oneself: names may carry their domain, else they are
+    /// of the target's, wherever the person itself lives.
     pub(super) fn addresses<'a>(&'a self, list: &'a List) -> impl Iterator<Item = Cow<'a, str>> {
-        let address = |name: &'a str| match name.contains('@') {
+        let domain = option(&self.shared.options, "domain");
+        let address = move |name: &'a str| match name.contains('@') {
             true => Cow::Borrowed(name),
-            false => Cow::Owned(format!("{name}@{}", self.home())),
+            false => Cow::Owned(format!("{name}@{domain}")),
         };
         let me = self.direct.bare();
         list.names

@@ -60,9 +60,12 @@ impl XmppSession {
         }
     }
 
-    /// The domain people log in to.
+    /// The domain to log in to: that of the name if it carries one, else that of the target.
     pub(super) fn domain(&self) -> &str {
-        option(&self.shared.options, "domain")
+        match &self.login {
+            Some(login) if !login.host.is_empty() => &login.host,
+            _ => option(&self.shared.options, "domain"),
+        }
     }
 
     fn is_online(&self) -> bool {
@@ -233,7 +236,8 @@ impl Session for XmppSession {
             Request::Login { name, password } => {
                 let login = Login::new(token, name, password);
                 match self.stage {
-                    Stage::Welcome(offer) => {
+                    // Whoever lives elsewhere needs another stream than the one that waits.
+                    Stage::Welcome(offer) if login.host.is_empty() => {
                         self.login = Some(Box::new(login));
                         self.authenticate(offer, "…", fx);
                     }
