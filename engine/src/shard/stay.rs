@@ -69,7 +69,7 @@ impl Stay {
     }
 
     /// Writes what the stay amounts to into `counters`.
-    pub(super) fn settle(mut self, board: &Board, is_stamped: bool, counters: &mut Counters) {
+    pub(super) fn settle(&mut self, board: &Board, is_stamped: bool, counters: &mut Counters) {
         if !self.is_joined() {
             return;
         }
@@ -88,7 +88,12 @@ impl Stay {
                 }
             }
         }
-        if is_stamped {
+    }
+
+    /// Writes into `counters` how many announcements in the target's own words are right; to be
+    /// asked of a stay that is settled.
+    pub(super) fn expect_presences(&self, board: &Board, counters: &mut Counters) {
+        if !self.is_joined() {
             return;
         }
         // Every coming or going that began after the own join and was done before the own leave
