@@ -271,6 +271,30 @@ fn check_says_what_is_missing() {
 }
 
 #[test]
+fn check_warns_of_a_target_that_cannot_hold_everybody() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let folder = Folder::new("target-descriptors");
+    let file = folder.write("s.yaml", VISIT).display().to_string();
+    let size = |people: u64| format!("crowds.people.size={people}");
+    let enough = folder.throng(["check", &file, "--set", &size(limit.rlim_max - 100)]);
+    let line = |answer: &Answer| {
+        let mut lines = answer.stdout.lines().map(str::to_owned);
+        lines.find(|line| line.contains("descriptors of the target")).unwrap()
+    };
+    assert!(line(&enough).starts_with("ok "), "{}", enough.stdout);
+    let large = folder.throng(["check", &file, "--set", &size(limit.rlim_max - 99)]);
+    assert!(line(&large).starts_with("RISK "), "{}", large.stdout);
+    assert!(large.stdout.contains("--scale 0.9") && large.stdout.contains("ulimit -Hn"));
+    assert_eq!(large.code, enough.code, "it is only a warning: {}", large.stdout);
+    let two = ["--set", "target=yardstick?processes=2"];
+    let both =
+        folder.throng(["check", &file, "--set", &size(limit.rlim_max)].into_iter().chain(two));
+    assert!(line(&both).starts_with("ok "), "{}", both.stdout);
+}
+
+#[test]
 fn a_target_that_is_not_installed_says_how_to_get_it() {
     let folder = Folder::new("missing");
     folder.write(
