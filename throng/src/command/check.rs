@@ -138,7 +138,7 @@ fn target_descriptors(loaded: &Loaded, hard: u64) -> Option<Finding> {
              (hard limit {hard}, which it inherits)"
         ),
         advice: format!(
-            "it will refuse people: scale down (--scale {:.3}), more instances if it has a knob for \
+            "it may refuse people: scale down (--scale {:.3}), more instances if it has a knob for \
              them, or raise the hard limit (`ulimit -Hn {needed}` as root, or limits.conf)",
             (scale * 1e3).floor() / 1e3
         ),
