@@ -1,5 +1,6 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
+use super::folder::TargetFolder;
 use super::prepare::prepare;
 use super::spec::{Need, Spec, fill};
 use crate::clock::Clock;
@@ -40,7 +41,7 @@ pub struct Running {
     instances: Vec<Instance>,
     stop_signal: libc::c_int,
     stop_within: Duration,
-    folder: PathBuf,
+    folder: TargetFolder,
 }
 
 struct Instance {
@@ -61,7 +62,7 @@ pub fn launch(
 ) -> Result<Running, String> {
     check_needs(spec, knobs)?;
     let cache = prepare(spec, clock)?;
-    let folder = make_folder()?;
+    let folder = TargetFolder::make()?;
     let mut running = Running {
         url: String::new(),
         endpoints: Vec::new(),
@@ -72,22 +73,30 @@ pub fn launch(
         stop_within: spec.stop.within,
         folder,
     };
-    let mut blanks: BTreeMap<String, String> =
-        knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect();
+    let mut blanks = blanks_of(knobs);
     blanks.insert("throng".into(), throng.display().to_string());
     blanks.insert("folder".into(), home(spec));
     if let Some(cache) = cache {
         blanks.insert("cache".into(), cache.display().to_string());
     }
-    let instances: usize = fill(&spec.instances, &blanks)?.parse().unwrap_or(0);
-    if !(1..=INSTANCES_MAX).contains(&instances) {
-        return Err(format!("a target can have 1 to {INSTANCES_MAX} instances"));
-    }
-    for number in 0..instances {
+    for number in 0..instances(spec, knobs)? {
         running.start_instance(spec, number, blanks.clone(), clock)?;
     }
     running.version = version(spec, &blanks).unwrap_or_default();
     Ok(running)
+}
+
+fn blanks_of(knobs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect()
+}
+
+/// How many instances of a target these knobs ask for, among which people are shared out.
+pub fn instances(spec: &Spec, knobs: &BTreeMap<String, String>) -> Result<usize, String> {
+    let count = fill(&spec.instances, &blanks_of(knobs))?.parse().unwrap_or(0);
+    match (1..=INSTANCES_MAX).contains(&count) {
+        true => Ok(count),
+        false => Err(format!("a target can have 1 to {INSTANCES_MAX} instances")),
+    }
 }
 
 impl Running {
@@ -133,7 +142,7 @@ impl Running {
         mut blanks: BTreeMap<String, String>,
         clock: &Clock,
     ) -> Result<(), String> {
-        let folder = self.folder.join(number.to_string());
+        let folder = self.folder.path.join(number.to_string());
         let owner = spec.user.as_deref().filter(|_| is_root()).map(find_user).transpose()?;
         copy_files(spec, &folder, owner).map_err(|error| {
             format!("cannot lay out the target in {}: {error}", folder.display())
@@ -209,7 +218,7 @@ impl Drop for Running {
             }
         }
         // A folder that cannot be removed lies in the system's temporary place.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.folder.path);
     }
 }
 
@@ -296,22 +305,6 @@ fn home(spec: &Spec) -> String {
 }
 
 /// A fresh folder that a server under another user may enter.
-fn make_folder() -> Result<PathBuf, String> {
-    let base = std::env::temp_dir();
-    for attempt in 0..1_000u32 {
-        let folder = base.join(format!("throng-{}-{attempt}", std::process::id()));
-        match fs::create_dir(&folder) {
-            Ok(()) => {
-                let _ = fs::set_permissions(&folder, fs::Permissions::from_mode(0o755));
-                return Ok(folder);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(format!("cannot make {}: {error}", folder.display())),
-        }
-    }
-    Err(format!("cannot make a fresh folder in {}", base.display()))
-}
-
 fn copy_files(spec: &Spec, folder: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     fs::create_dir(folder)?;
     for name in &spec.files {
