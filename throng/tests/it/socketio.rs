@@ -221,7 +221,7 @@ fn pair(folder: &Folder, adapter: &str) -> results::Summary {
     let scenario = format!(
         "about: a test\ntarget: {{name: river, processes: 2, adapter: {adapter}}}\nrooms: [one]\n\
          crowds:\n  people:\n    size: 50\n    journey: [login, {{join: one}}, {{gate: in}}, \
-         {{repeat: 2, do: [{{say: one}}, {{wait: 200ms}}]}}, {{gate: said}}, {{wait: 500ms}}, \
+         {{repeat: 2, do: [{{say: one}}, {{wait: 200ms}}]}}, {{gate: said}}, {{wait: 3s}}, \
          {{leave: one}}, disconnect]\n\
          timeline: [{{run: people at 50/s, until: done, deadline: 40s}}]\n"
     );
