@@ -69,7 +69,7 @@ impl Person {
         desk.interval.measure(measure).asked += 1;
         if is_said {
             desk.interval.counters.sends_due += 1;
-            desk.tally(self.phase).sends_due += 1;
+            desk.plain_tally(self.phase).sends_due += 1;
         }
     }
 
@@ -127,7 +127,7 @@ impl Person {
         let is_late = u64::from(pending.sent.ns_since(pending.intended) > LATE_NS);
         desk.interval.counters.sends += 1;
         desk.interval.counters.sends_late += is_late;
-        let tally = desk.tally(self.phase);
+        let tally = desk.plain_tally(self.phase);
         tally.sends += 1;
         tally.sends_late += is_late;
         let manners = desk.manners;
