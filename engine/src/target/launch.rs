@@ -1,7 +1,7 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
-use super::prepare::prepare;
-use super::spec::{Spec, fill};
+use super::prepare::{carry_out, prepare};
+use super::spec::{Knob, Spec, fill};
 use crate::clock::Clock;
 use crate::http;
 use model::Endpoint;
@@ -71,8 +71,7 @@ pub fn launch(
         stop_within: spec.stop.within,
         folder,
     };
-    let mut blanks: BTreeMap<String, String> =
-        knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect();
+    let mut blanks = spec.knob_blanks(knobs);
     blanks.insert("throng".into(), throng.display().to_string());
     blanks.insert("folder".into(), home(spec));
     if let Some(cache) = cache {
@@ -142,6 +141,14 @@ impl Running {
         for (name, port) in spec.ports.iter().zip(&ports) {
             blanks.insert(format!("port.{name}"), port.to_string());
         }
+        let known = blanks.clone();
+        for (name, text) in blanks.iter_mut().filter(|(name, _)| name.starts_with("knob.")) {
+            // A text that the user gave stands for itself.
+            let is_own = spec.knobs.get(&name["knob.".len()..]).is_some_and(Knob::has_texts);
+            if is_own {
+                *text = fill(text, &known)?;
+            }
+        }
         let port = spec.ports.iter().position(|name| *name == spec.ready.port);
         let port =
             port.map(|at| ports[at]).ok_or("`ready.port` in target.yaml is no port of it")?;
@@ -158,9 +165,17 @@ impl Running {
         let ready = instance.wait_until_ready(port, spec.ready.within, clock);
         self.instances.push(instance);
         ready?;
+        let url = fill(&spec.url, &blanks)?;
+        let port = Endpoint::parse(&url)?.port;
         self.endpoints.push(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        if let Some(populate) = &spec.populate {
+            let mut command = command(spec, &populate.command, &blanks, &folder, owner)?;
+            let log = folder.join("populate.log");
+            carry_out(&mut command, &log, populate.within, clock)
+                .map_err(|why| format!("the target could not be populated {why}"))?;
+        }
         if number == 0 {
-            self.url = fill(&spec.url, &blanks)?;
+            self.url = url;
             let options = spec.options.iter().map(|(k, v)| Ok((k.clone(), fill(v, &blanks)?)));
             self.options = options.collect::<Result<_, String>>()?;
             if let Some(dialect) = &spec.dialect {
@@ -326,19 +341,10 @@ fn spawn(
     folder: &Path,
     owner: Option<(u32, u32)>,
 ) -> Result<Child, String> {
-    let words: Vec<String> =
-        spec.command.iter().map(|word| fill(word, blanks)).collect::<Result<_, _>>()?;
-    let (program, arguments) = words.split_first().ok_or("`command` in target.yaml is empty")?;
     let output = File::create(folder.join("stderr.log")).map_err(|error| error.to_string())?;
     let errors = output.try_clone().map_err(|error| error.to_string())?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(output).stderr(errors);
-    for (name, value) in &spec.env {
-        command.env(name, fill(value, blanks)?);
-    }
-    if let Some((uid, gid)) = owner {
-        command.uid(uid).gid(gid);
-    }
+    let mut command = command(spec, &spec.command, blanks, folder, owner)?;
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
     // SAFETY: prctl only asks the kernel to end the child with its parent; it allocates nothing.
     unsafe {
         command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
@@ -346,7 +352,30 @@ fn spawn(
             _ => Err(io::Error::last_os_error()),
         });
     }
+    let program = command.get_program().to_string_lossy().into_owned();
     command.spawn().map_err(|error| format!("cannot start `{program}`: {error}"))
+}
+
+/// A command of the target: in its folder, as its user, with its environment.
+fn command(
+    spec: &Spec,
+    words: &[String],
+    blanks: &BTreeMap<String, String>,
+    folder: &Path,
+    owner: Option<(u32, u32)>,
+) -> Result<Command, String> {
+    let words: Vec<String> =
+        words.iter().map(|word| fill(word, blanks)).collect::<Result<_, _>>()?;
+    let (program, arguments) = words.split_first().ok_or("a `command` in target.yaml is empty")?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    for (name, value) in &spec.env {
+        command.env(name, fill(value, blanks)?);
+    }
+    if let Some((uid, gid)) = owner {
+        command.uid(uid).gid(gid);
+    }
+    Ok(command)
 }
 
 fn is_root() -> bool {
