@@ -34,6 +34,7 @@ mod hostile;
 mod tls;
 
 // Real servers, and what they counted themselves.
+mod ejabberd;
 mod fastapi;
 mod prosody;
 
