@@ -73,6 +73,22 @@ pub enum RoomChoice {
     Another,
     /// Any, at random.
     Any,
+    /// A random one of a family of lists.
+    OneOf {
+        /// The first of them.
+        first: RoomId,
+        /// How many there are.
+        count: u32,
+    },
+    /// The person's own of a family of lists: people are dealt out to them in turn.
+    OwnOf {
+        /// The first of them.
+        first: RoomId,
+        /// How many there are.
+        count: u32,
+        /// How many people are on each.
+        each: u32,
+    },
 }
 
 /// Something to do, as the plan has it.
@@ -97,13 +113,16 @@ pub enum DeedVerb {
     Ask(Measure),
     /// Close the connection.
     Disconnect,
+    /// Lose the connection without a word.
+    Drop,
 }
 
 impl DeedVerb {
     /// Whether a person waits for the answer before going on.
     pub fn is_awaited(self) -> bool {
-        use Measure::{History, Join, Leave, Login, Members};
-        matches!(self, DeedVerb::Ask(Login | Join | Leave | History | Members))
+        use Measure::{Befriend, History, Join, Leave, Login, Members, Rename};
+        let awaited = [Befriend, History, Join, Leave, Login, Members, Rename];
+        matches!(self, DeedVerb::Ask(measure) if awaited.contains(&measure))
     }
 }
 
@@ -211,7 +230,7 @@ pub struct Mind {
     rng: Rng,
     due: Tick,
     place: u32,
-    own: RoomId,
+    index: u32,
     awaiting: bool,
     pace: f32,
     rounds: Vec<Round>,
@@ -225,12 +244,12 @@ const IDLE_STEPS_MAX: u32 = 10_000;
 
 impl Mind {
     /// A person at the start of the journey. `index` is the person's place in the crowd.
-    pub fn new(rng: Rng, index: u32, rooms: u32, start: Tick) -> Mind {
+    pub fn new(rng: Rng, index: u32, start: Tick) -> Mind {
         Mind {
             rng,
             due: start,
             place: 0,
-            own: index % rooms.max(1),
+            index,
             awaiting: false,
             pace: 1.0,
             rounds: Vec::new(),
@@ -256,7 +275,7 @@ impl Mind {
         self.due = self.due.max(now);
     }
 
-    /// The person is in a room now.
+    /// The person is in a room now (not: on a list).
     pub fn joined(&mut self, room: RoomId) {
         if !self.rooms.contains(&room) {
             self.rooms.push(room);
@@ -268,7 +287,7 @@ impl Mind {
         self.rooms.retain(|&other| other != room);
     }
 
-    /// What the person does next. `rooms` is how many the plan has.
+    /// What the person does next. `rooms` is how many the plan has, lists not counted.
     pub fn next<'p>(&mut self, program: &'p Program, rooms: u32, now: Tick) -> Next<'p> {
         if self.awaiting {
             return Next::Await;
@@ -345,7 +364,13 @@ impl Mind {
     fn pick(&mut self, choice: RoomChoice, rooms: u32) -> Option<RoomId> {
         match choice {
             RoomChoice::Named(room) => Some(room),
-            RoomChoice::Own => Some(self.own),
+            RoomChoice::Own => Some(self.index % rooms.max(1)),
+            RoomChoice::OneOf { first, count } => {
+                Some(first + self.rng.below(count.into()) as RoomId)
+            }
+            RoomChoice::OwnOf { first, count, each } => {
+                Some(first + self.index / each.max(1) % count.max(1))
+            }
             RoomChoice::Any => (rooms > 0).then(|| self.rng.below(rooms.into()) as RoomId),
             RoomChoice::Joined => {
                 let at = self.rng.below(self.rooms.len() as u64) as usize;
@@ -449,7 +474,7 @@ mod tests {
     /// Walks the journey with a target that answers after `answer_s`; (seconds, verb) of each deed.
     fn walk(ops: Vec<Op>, answer_s: u64) -> Vec<(f64, &'static str)> {
         let program = Program { ops, stages: vec!["s".into()], gates: vec![] };
-        let mut mind = Mind::new(Rng::new(1, 1), 0, 3, Tick::ZERO);
+        let mut mind = Mind::new(Rng::new(1, 1), 0, Tick::ZERO);
         let (mut now, mut deeds) = (Tick::ZERO, Vec::new());
         loop {
             match mind.next(&program, 3, now) {
@@ -577,7 +602,7 @@ mod tests {
         let repeat =
             Op::Repeat { times: None, for_ns: None, every: None, late_start: false, end: 2 };
         let program = Program { ops: vec![repeat, Op::Again(0)], ..Program::default() };
-        let mut mind = Mind::new(Rng::new(1, 1), 0, 1, Tick::ZERO);
+        let mut mind = Mind::new(Rng::new(1, 1), 0, Tick::ZERO);
         let next = mind.next(&program, 1, Tick::ZERO);
         assert_eq!(next, Next::Sleep(Tick::from_millis(1)));
     }

@@ -28,8 +28,8 @@ pub use measure::{FaultClass, Measure};
 pub use metric::{Fold, MetricKind, MetricSample, Selector, Series};
 pub use pacer::Pacer;
 pub use plan::{
-    Accounts, Crowd, Hold, Limits, MetricsAt, Phase, PhaseKind, Plan, Probes, PromQl, Prometheus,
-    RunPhase, Secret, TargetRef, Until,
+    Accounts, Crowd, Hold, Limits, ListPlan, MetricsAt, Phase, PhaseKind, Plan, Probes, PromQl,
+    Prometheus, RunPhase, Secret, TargetRef, Until,
 };
 pub use probe::{HostSample, ProbeSample, ProcessSample};
 pub use profile::{ProfilePlan, Profiler, Subject};
