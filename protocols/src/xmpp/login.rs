@@ -49,12 +49,15 @@ pub(super) struct Offer {
 pub(super) struct Login {
     pub(super) token: Token,
     name: Box<str>,
+    /// The domain that came with the name; empty if none did.
+    pub(super) host: Box<str>,
     password: Box<str>,
 }
 
 impl Login {
     pub(super) fn new(token: Token, name: &str, password: &str) -> Login {
-        Login { token, name: name.into(), password: password.into() }
+        let (name, host) = name.split_once('@').unwrap_or((name, ""));
+        Login { token, name: name.into(), host: host.into(), password: password.into() }
     }
 }
 
@@ -152,6 +155,12 @@ impl XmppSession {
             Stage::Bind(_) => id == Some(Id::Bind),
             _ => id == Some(Id::Session),
         };
+        match iq.tag.attribute("type") {
+            Some("result") if is_answer && matches!(self.stage, Stage::Bind(_)) => {
+                self.note_address(iq);
+            }
+            _ => {}
+        }
         match iq.tag.attribute("type") {
             Some("result") if is_answer && self.stage == Stage::Bind(true) => {
                 self.stage = Stage::Session;
