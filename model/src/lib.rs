@@ -16,13 +16,14 @@ mod rng;
 pub mod scenario;
 pub mod script;
 mod session;
+mod span;
 pub mod stamp;
 mod threshold;
 mod tick;
 
 pub use histo::{HIGHEST_NS, Histo, LOWEST_NS};
 pub use interval::{Counters, Faults, Gauges, Interval, Stats};
-pub use journey::{Deed, DeedVerb, Mind, Next, Op, Program, RoomChoice, Span, Text};
+pub use journey::{Deed, DeedVerb, Mind, Next, Op, Program, RoomChoice, Text};
 pub use ledger::{GAPS_MAX, Receipt, Seat, Settlement};
 pub use measure::{FaultClass, Measure};
 pub use metric::{Fold, MetricKind, MetricSample, Selector, Series};
@@ -39,6 +40,7 @@ pub use session::{
     Ack, Effects, Endpoint, Event, Facts, Fault, Features, List, Manners, Options, Outcome,
     Protocol, Request, RoomName, Session, Shared, Token,
 };
+pub use span::Span;
 pub use stamp::{PersonId, RoomId, SourceId, Stamp};
 pub use threshold::{Comparison, Figure, Quantity, Role, Threshold, Unit};
 pub use tick::Tick;

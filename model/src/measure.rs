@@ -128,8 +128,8 @@ named! {
 }
 
 impl Measure {
-    /// Whether what is said by it in a room or to a list is owed to those who are there. (A presence
-    /// outside of lists is not.)
+    /// Whether what is said by it in a room or to a list is owed to those who are there. (A
+    /// presence outside of lists is not.)
     pub fn is_said(self) -> bool {
         matches!(self, Measure::Say | Measure::Tell | Measure::Multicast | Measure::Presence)
     }
