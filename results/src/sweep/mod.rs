@@ -12,11 +12,11 @@ mod words;
 pub use design::{BadVary, CELLS_MAX, Design, Planned, ROUNDS_MAX, VALUES_MAX, Vary};
 pub use draw::About;
 
-use crate::Error;
-use crate::experiment::{Drawn, Figure, Trial, Unit as Counted, figures};
+use crate::experiment::{Drawn, Figure, Trial, Unit as Counted, figures, phase_figures};
 use crate::laws::{self, Laws, Point, Prediction};
 use crate::run::Run;
 use crate::stats::{Bounds, mean_bounds};
+use crate::{Analysis, Error};
 use unit::Unit;
 
 /// What is predicted: so many times the largest size.
@@ -125,7 +125,7 @@ pub fn sweep(design: &Design, trials: &[Trial], seed: u64) -> Result<(Sweep, Dra
             Figure { name, unit: Counted::Count, value, ..Figure::default() }
         });
         // The sizes of a sweep are not alike, so nothing is cut by a rule made for one size.
-        let cost = counts.chain(figures(&run, 0.0)).collect();
+        let cost = counts.chain(figures(&run, 0.0)).chain(of_phases(&run)).collect();
         points.push(SweepPoint { values, cost });
         about.name.clone_from(&trial.summary.name);
         about.about.clone_from(&trial.summary.about);
@@ -134,6 +134,20 @@ pub fn sweep(design: &Design, trials: &[Trial], seed: u64) -> Result<(Sweep, Dra
     let sweep = Sweep::of(&points, seed);
     let drawn = sweep.draw(&about)?;
     Ok((sweep, drawn))
+}
+
+/// What each phase cost the target, where there are several: people who only come so that others
+/// can write to them are a cost of another phase.
+fn of_phases(run: &Run) -> Vec<Figure> {
+    let analysis = Analysis::of(run);
+    let phases = analysis.summary.phases.iter().filter(|phase| phase.arrivals);
+    let names: Vec<&str> = phases.map(|phase| phase.name.as_str()).collect();
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    let all = phase_figures(&analysis).into_iter();
+    let whole = all.filter(|figure| names.contains(&figure.name.as_str()));
+    whole.map(|figure| Figure { name: format!("CPU while {}", figure.name), ..figure }).collect()
 }
 
 impl Growth {
