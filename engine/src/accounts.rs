@@ -1,6 +1,6 @@
 //! Who people log in as: patterns and files, with passwords fetched where the plan says.
 
-use model::{Accounts, Plan, Secret};
+use model::{Accounts, List, ListPlan, Plan, RoomId, Secret};
 use std::path::Path;
 
 /// Largest file of accounts, bytes.
@@ -34,12 +34,41 @@ impl AccountBook {
         turn: u32,
         most: u32,
     ) -> (String, String) {
-        let count = match &self.0[crowd] {
+        let sets = (self.count(crowd) / most.max(1)).max(1);
+        self.account(crowd, index.wrapping_add(turn % sets * most))
+    }
+
+    /// The lists of a plan with the names of those on them.
+    pub fn lists(&self, plan: &Plan) -> Vec<List> {
+        let first = plan.room_count();
+        let lists = plan.lists.iter().zip(first..);
+        lists
+            .map(|(list, room): (&ListPlan, RoomId)| List {
+                room,
+                names: self.names(list),
+                is_roster: list.is_roster,
+            })
+            .collect()
+    }
+
+    fn names(&self, list: &ListPlan) -> Vec<Box<str>> {
+        let (mut skip, mut names) = (list.skip, Vec::new());
+        for crowd in list.of.iter().map(|&crowd| crowd as usize) {
+            let count = self.count(crowd);
+            let left = list.take - names.len() as u32;
+            let those = skip.min(count)..skip.saturating_add(left).min(count);
+            names.extend(those.map(|index| self.account(crowd, index).0.into()));
+            skip = skip.saturating_sub(count);
+        }
+        names
+    }
+
+    /// How many accounts a crowd has.
+    fn count(&self, crowd: usize) -> u32 {
+        match &self.0[crowd] {
             Entry::Pattern { count, .. } => *count,
             Entry::List(list) => list.len() as u32,
-        };
-        let sets = (count / most.max(1)).max(1);
-        self.account(crowd, index.wrapping_add(turn % sets * most))
+        }
     }
 
     /// Name and password of the `index`-th person of a crowd.
@@ -138,6 +167,22 @@ mod tests {
         assert_eq!(accounts(13), ["u1", "u5", "u9", "u1"]);
         assert_eq!(accounts(4), ["u1"; 4]);
         assert_eq!(accounts(3), ["u1"; 4]);
+    }
+
+    #[test]
+    fn those_on_a_list_are_counted_over_several_crowds() {
+        let entry = |name: &str, count| {
+            let (name, password) = (name.into(), String::new());
+            Entry::Pattern { name, password, first: 0, count }
+        };
+        let book = AccountBook(vec![entry("a{n}", 2), entry("b{n}", 3)]);
+        let names = |of: &[u32], skip, take| {
+            book.names(&ListPlan { of: of.into(), skip, take, is_roster: false }).join(" ")
+        };
+        assert_eq!(names(&[0, 1], 0, 99), "a0 a1 b0 b1 b2");
+        assert_eq!(names(&[1, 0], 2, 2), "b2 a0");
+        assert_eq!(names(&[0, 1], 1, 1), "a1");
+        assert_eq!(names(&[0, 1], 9, 9), "");
     }
 
     #[test]

@@ -72,10 +72,13 @@ impl Job {
             backlog_bytes_max: self.plan.limits.backlog_bytes_max as usize,
         });
         let frame_bytes_max = self.plan.limits.frame_bytes_max as usize;
+        let accounts = AccountBook::open(&self.plan, &self.folder)?;
+        let mut shared = Shared::new(endpoint, self.options, frame_bytes_max);
+        shared.lists = accounts.lists(&self.plan);
         let setup = Setup {
-            accounts: Arc::new(AccountBook::open(&self.plan, &self.folder)?),
+            accounts: Arc::new(accounts),
             protocol,
-            shared: Arc::new(Shared::new(endpoint, self.options, frame_bytes_max)),
+            shared: Arc::new(shared),
             board,
             source: 0,
             sources: self.sources,

@@ -2,6 +2,7 @@
 //! compared with what is known, and the same seed gives the same intervals byte for byte.
 
 mod held;
+mod lists;
 mod tests;
 pub(crate) mod toy;
 

@@ -6,46 +6,8 @@
 //! schedule: a wait moves it by exactly the wait, however late the wait was served.
 
 use crate::stamp::RoomId;
-use crate::{Measure, Rng, Tick};
+use crate::{Measure, Rng, Span, Tick};
 use serde::{Deserialize, Serialize};
-
-/// A random or fixed span of time, nanoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Span {
-    /// Always the same.
-    Fixed(u64),
-    /// Evenly between the two.
-    Uniform(u64, u64),
-    /// Exponential with that mean.
-    Exponential(u64),
-    /// Log-normal with that median and sigma of the logarithm.
-    LogNormal(u64, f64),
-}
-
-impl Span {
-    /// Draws one, nanoseconds (at most a day, so that a long tail cannot end a schedule).
-    pub fn draw(&self, rng: &mut Rng) -> u64 {
-        const DAY_NS: f64 = 86_400e9;
-        match *self {
-            Span::Fixed(ns) => ns,
-            Span::Uniform(low, high) => rng.between(low, high),
-            Span::Exponential(mean) => (mean as f64 * rng.exponential()).min(DAY_NS) as u64,
-            Span::LogNormal(median, sigma) => {
-                (median as f64 * (sigma * rng.normal()).exp()).min(DAY_NS) as u64
-            }
-        }
-    }
-
-    /// The mean, nanoseconds.
-    pub fn mean_ns(&self) -> f64 {
-        match *self {
-            Span::Fixed(ns) | Span::Exponential(ns) => ns as f64,
-            Span::Uniform(low, high) => (low as f64 + high as f64) / 2.0,
-            Span::LogNormal(median, sigma) => median as f64 * (sigma * sigma / 2.0).exp(),
-        }
-    }
-}
 
 /// What is said besides the stamp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +35,22 @@ pub enum RoomChoice {
     Another,
     /// Any, at random.
     Any,
+    /// A random one of a family of lists.
+    OneOf {
+        /// The first of them.
+        first: RoomId,
+        /// How many there are.
+        count: u32,
+    },
+    /// The person's own of a family of lists: people are dealt out to them in turn.
+    OwnOf {
+        /// The first of them.
+        first: RoomId,
+        /// How many there are.
+        count: u32,
+        /// How many people are on each.
+        each: u32,
+    },
 }
 
 /// Something to do, as the plan has it.
@@ -97,13 +75,16 @@ pub enum DeedVerb {
     Ask(Measure),
     /// Close the connection.
     Disconnect,
+    /// Lose the connection without a word.
+    Drop,
 }
 
 impl DeedVerb {
     /// Whether a person waits for the answer before going on.
     pub fn is_awaited(self) -> bool {
-        use Measure::{History, Join, Leave, Login, Members};
-        matches!(self, DeedVerb::Ask(Login | Join | Leave | History | Members))
+        use Measure::{Befriend, History, Join, Leave, Login, Members, Rename};
+        let awaited = [Befriend, History, Join, Leave, Login, Members, Rename];
+        matches!(self, DeedVerb::Ask(measure) if awaited.contains(&measure))
     }
 }
 
@@ -211,7 +192,7 @@ pub struct Mind {
     rng: Rng,
     due: Tick,
     place: u32,
-    own: RoomId,
+    index: u32,
     awaiting: bool,
     pace: f32,
     rounds: Vec<Round>,
@@ -225,12 +206,12 @@ const IDLE_STEPS_MAX: u32 = 10_000;
 
 impl Mind {
     /// A person at the start of the journey. `index` is the person's place in the crowd.
-    pub fn new(rng: Rng, index: u32, rooms: u32, start: Tick) -> Mind {
+    pub fn new(rng: Rng, index: u32, start: Tick) -> Mind {
         Mind {
             rng,
             due: start,
             place: 0,
-            own: index % rooms.max(1),
+            index,
             awaiting: false,
             pace: 1.0,
             rounds: Vec::new(),
@@ -256,7 +237,7 @@ impl Mind {
         self.due = self.due.max(now);
     }
 
-    /// The person is in a room now.
+    /// The person is in a room now (not: on a list).
     pub fn joined(&mut self, room: RoomId) {
         if !self.rooms.contains(&room) {
             self.rooms.push(room);
@@ -268,7 +249,7 @@ impl Mind {
         self.rooms.retain(|&other| other != room);
     }
 
-    /// What the person does next. `rooms` is how many the plan has.
+    /// What the person does next. `rooms` is how many the plan has, lists not counted.
     pub fn next<'p>(&mut self, program: &'p Program, rooms: u32, now: Tick) -> Next<'p> {
         if self.awaiting {
             return Next::Await;
@@ -345,7 +326,13 @@ impl Mind {
     fn pick(&mut self, choice: RoomChoice, rooms: u32) -> Option<RoomId> {
         match choice {
             RoomChoice::Named(room) => Some(room),
-            RoomChoice::Own => Some(self.own),
+            RoomChoice::Own => Some(self.index % rooms.max(1)),
+            RoomChoice::OneOf { first, count } => {
+                Some(first + self.rng.below(count.into()) as RoomId)
+            }
+            RoomChoice::OwnOf { first, count, each } => {
+                Some(first + self.index / each.max(1) % count.max(1))
+            }
             RoomChoice::Any => (rooms > 0).then(|| self.rng.below(rooms.into()) as RoomId),
             RoomChoice::Joined => {
                 let at = self.rng.below(self.rooms.len() as u64) as usize;
@@ -449,7 +436,7 @@ mod tests {
     /// Walks the journey with a target that answers after `answer_s`; (seconds, verb) of each deed.
     fn walk(ops: Vec<Op>, answer_s: u64) -> Vec<(f64, &'static str)> {
         let program = Program { ops, stages: vec!["s".into()], gates: vec![] };
-        let mut mind = Mind::new(Rng::new(1, 1), 0, 3, Tick::ZERO);
+        let mut mind = Mind::new(Rng::new(1, 1), 0, Tick::ZERO);
         let (mut now, mut deeds) = (Tick::ZERO, Vec::new());
         loop {
             match mind.next(&program, 3, now) {
@@ -577,7 +564,7 @@ mod tests {
         let repeat =
             Op::Repeat { times: None, for_ns: None, every: None, late_start: false, end: 2 };
         let program = Program { ops: vec![repeat, Op::Again(0)], ..Program::default() };
-        let mut mind = Mind::new(Rng::new(1, 1), 0, 1, Tick::ZERO);
+        let mut mind = Mind::new(Rng::new(1, 1), 0, Tick::ZERO);
         let next = mind.next(&program, 1, Tick::ZERO);
         assert_eq!(next, Next::Sleep(Tick::from_millis(1)));
     }

@@ -17,6 +17,7 @@ mod rng;
 pub mod scenario;
 pub mod script;
 mod session;
+mod span;
 pub mod stamp;
 mod threshold;
 mod tick;
@@ -24,14 +25,14 @@ mod tick;
 pub use endpoint::{Encryption, EncryptionStart, Endpoint};
 pub use histo::{HIGHEST_NS, Histo, LOWEST_NS};
 pub use interval::{Counters, Faults, Gauges, Interval, Stats};
-pub use journey::{Deed, DeedVerb, Mind, Next, Op, Program, RoomChoice, Span, Text};
+pub use journey::{Deed, DeedVerb, Mind, Next, Op, Program, RoomChoice, Text};
 pub use ledger::{GAPS_MAX, Receipt, Seat, Settlement};
 pub use measure::{FaultClass, Measure};
 pub use metric::{Fold, MetricKind, MetricSample, Selector, Series};
 pub use pacer::Pacer;
 pub use plan::{
-    Accounts, Crowd, Hold, Limits, MetricsAt, Phase, PhaseKind, Plan, Probes, PromQl, Prometheus,
-    RunPhase, Secret, TargetRef, Until,
+    Accounts, Crowd, Hold, Limits, ListPlan, MetricsAt, Phase, PhaseKind, Plan, Probes, PromQl,
+    Prometheus, RunPhase, Secret, TargetRef, Until,
 };
 pub use probe::{HostSample, ProbeSample, ProcessSample};
 pub use profile::{ProfilePlan, Profiler, Subject};
@@ -41,6 +42,7 @@ pub use session::{
     Ack, Effects, Event, Facts, Fault, Features, List, Manners, Options, Outcome, Protocol,
     Request, RoomName, Session, Shared, Token,
 };
+pub use span::Span;
 pub use stamp::{PersonId, RoomId, SourceId, Stamp};
 pub use threshold::{Comparison, Figure, Quantity, Role, Threshold, Unit};
 pub use tick::Tick;

@@ -83,6 +83,9 @@ named! {
         Rename = "rename",
         /// Becoming a contact of everybody on a list.
         Befriend = "befriend",
+        /// Taking a conversation up again whose connection was lost; failed where a new one had to
+        /// be begun.
+        Resume = "resume",
         /// Making the account that one logs in with.
         Register = "register",
     }
@@ -121,6 +124,14 @@ named! {
         Backlog = "backlog",
         /// The connection was gone when a request was due.
         Offline = "offline",
+    }
+}
+
+impl Measure {
+    /// Whether what is said by it in a room or to a list is owed to those who are there. (A
+    /// presence outside of lists is not.)
+    pub fn is_said(self) -> bool {
+        matches!(self, Measure::Say | Measure::Tell | Measure::Multicast | Measure::Presence)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plan: a scenario with everything resolved. Nothing in it is optional or looked up again.
 
 use crate::script::Script;
-use crate::{Pacer, PersonId, ProfilePlan, Program, Threshold};
+use crate::{Pacer, PersonId, ProfilePlan, Program, RoomId, Threshold};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,8 +21,11 @@ pub struct Plan {
     pub target: TargetRef,
     /// The protocol's name.
     pub protocol: String,
-    /// Room names; a room's number is its index.
+    /// Names of the rooms and, behind them, of the lists; the number of each is its index.
     pub rooms: Vec<String>,
+    /// The lists, in order.
+    #[serde(default)]
+    pub lists: Vec<ListPlan>,
     /// The crowds.
     pub crowds: Vec<Crowd>,
     /// What happens, one after the other.
@@ -43,6 +46,16 @@ impl Plan {
     /// How many people take part in all phases together.
     pub fn people(&self) -> u32 {
         self.runs().map(|run| run.count).sum()
+    }
+
+    /// How many rooms there are, lists not counted: they have the numbers from 0.
+    pub fn room_count(&self) -> u32 {
+        (self.rooms.len() - self.lists.len()) as u32
+    }
+
+    /// The list of that number among the rooms, if it is one.
+    pub fn list(&self, room: RoomId) -> Option<&ListPlan> {
+        self.lists.get(room.checked_sub(self.room_count())? as usize)
     }
 
     /// Takes features away from everybody. The error is a feature that nobody uses.
@@ -95,6 +108,20 @@ pub struct TargetRef {
     pub name: String,
     /// Knobs of the target and options of its protocol.
     pub options: BTreeMap<String, String>,
+}
+
+/// People who are written to one by one, by the names of their accounts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ListPlan {
+    /// Indices of the crowds whose accounts are meant, in order.
+    pub of: Vec<u32>,
+    /// How many of these accounts are left out from the start.
+    pub skip: u32,
+    /// How many of those that follow are on it, if there are as many.
+    pub take: u32,
+    /// Whether the target makes them each other's contacts.
+    pub is_roster: bool,
 }
 
 /// People of one kind.

@@ -37,7 +37,8 @@ pub(crate) struct Row {
     /// A peer that plays fair, fresh.
     pub(crate) peer: fn() -> Box<dyn Peer>,
     /// What the person does, one after the other; `Login` first and `Disconnect` last. What is
-    /// said carries a stamp of [`rig::RUN`], and nobody else's words do, except replayed ones.
+    /// said carries a stamp of [`rig::RUN`], and nobody else's words do, except replayed ones, and
+    /// what is said to [`rig::LIST`]: each such message and presence comes back once.
     pub(crate) deeds: &'static [Request<'static>],
     /// Messages (payloads of such frames) that no target may send somebody who is logged in, with
     /// a name each: bombs, deep nesting, answers nobody asked for, and the like.

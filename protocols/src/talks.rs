@@ -6,6 +6,7 @@
 //! after: NAME                  first plays talks/NAME.talk
 //! options: domain=localhost    options of the target
 //! features: avatars history    features of the person
+//! list: friends ann bob        a list of people, before the first verb; `contacts:` is one of contacts
 //! time: 250us                  it is that late now
 //! user does: join live as ann  a verb; requests are numbered from 1
 //! peer opens                   the connection is open
@@ -20,14 +21,17 @@
 use crate::wire::frame::{self, Opcode};
 use crate::wire::http;
 use model::{
-    Effects, Endpoint, Event, Features, Options, Protocol, Request, Rng, RoomName, Session, Shared,
-    Stamp, Tick, Token,
+    Effects, Endpoint, Event, Features, List, Options, Protocol, Request, Rng, RoomName, Session,
+    Shared, Stamp, Tick, Token,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const RUN: u32 = 1;
 const ROOMS: [&str; 2] = ["live", "other"];
+/// The number of the first list, and that of rooms and lists that are none.
+const LISTS: usize = 10;
+const NOWHERE: usize = 9;
 
 /// Where the talks of one protocol are played. Only text frames can be written in a talk.
 struct Stage {
@@ -80,7 +84,7 @@ static STAGES: &[Stage] = &[
         subprotocol: "xmpp",
         described: None,
         options: &[],
-        talks_min: 25,
+        talks_min: 45,
     },
     Stage {
         protocol: &crate::yardstick::Yardstick,
@@ -97,6 +101,8 @@ struct Player {
     stage: &'static Stage,
     options: Options,
     features: Features,
+    /// Names and lists.
+    lists: Vec<(String, List)>,
     session: Option<Box<dyn Session>>,
     fx: Effects,
     now: Tick,
@@ -115,6 +121,7 @@ impl Player {
             stage,
             options: stage.options.iter().map(pair).chain(script).collect(),
             features: Features::default(),
+            lists: Vec::new(),
             session: None,
             fx: Effects::new(RUN, Rng::new(1, 1)),
             now: Tick::ZERO,
@@ -158,6 +165,13 @@ impl Player {
                 let known = self.stage.protocol.facts().features;
                 let place = |name| known.iter().position(|row| row.0 == name).unwrap();
                 self.features = Features(rest.split(' ').map(|name| 1 << place(name)).sum());
+            }
+            "list" | "contacts" => {
+                let (name, names) = rest.split_once(' ').unwrap();
+                let room = (LISTS + self.lists.len()) as u32;
+                let names = names.split(' ').map(Box::from).collect();
+                let list = List { room, names, is_roster: what == "contacts" };
+                self.lists.push((name.into(), list));
             }
             "time" => {
                 let micros = rest.strip_suffix("us").unwrap().parse().unwrap();
@@ -210,8 +224,7 @@ impl Player {
     fn act(&mut self, text: &str) {
         let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
         let (name, more) = rest.split_once(' ').unwrap_or((rest, ""));
-        let id = ROOMS.iter().position(|room| *room == name).unwrap_or(9) as u32;
-        let room = RoomName { id, name };
+        let room = RoomName { id: self.number(name), name };
         let said = with_stamps(more);
         let request = match verb {
             "login" => Request::Login { name, password: more },
@@ -221,6 +234,11 @@ impl Player {
             "history" => Request::History { room, limit: more.parse().unwrap() },
             "members" => Request::Members { room },
             "presence" => Request::Presence { list: None, status: rest },
+            "show" => Request::Presence { list: Some(room), status: &said },
+            "tell" => Request::Tell { list: room, text: &said },
+            "multicast" => Request::Multicast { list: room, text: &said },
+            "befriend" => Request::Befriend { list: room },
+            "rename" => Request::Rename { room, nick: more.strip_prefix("to ").unwrap() },
             "typing" => Request::Typing { room },
             "read" => Request::Read { room },
             "ping" => Request::Ping,
@@ -232,12 +250,28 @@ impl Player {
             protocol.check(&self.options).unwrap();
             let endpoint = Endpoint::parse(url).unwrap();
             let options = self.options.clone();
-            let shared = Arc::new(Shared::new(endpoint, options, 4_096));
-            self.session = Some(protocol.session(1, self.features, &shared));
+            let mut shared = Shared::new(endpoint, options, 4_096);
+            shared.lists = self.lists.iter().map(|(_, list)| list.clone()).collect();
+            self.session = Some(protocol.session(1, self.features, &Arc::new(shared)));
         }
         self.tokens += 1;
         let session = self.session.as_mut().unwrap();
         session.act(self.now, Token(self.tokens), request, &mut self.fx);
+    }
+
+    /// The number of a room or list.
+    fn number(&self, name: &str) -> u32 {
+        let room = ROOMS.iter().position(|room| *room == name);
+        let list = self.lists.iter().position(|(list, _)| list == name);
+        room.or(list.map(|place| LISTS + place)).unwrap_or(NOWHERE) as u32
+    }
+
+    /// The name of a room or list.
+    fn name(&self, number: u32) -> &str {
+        match (number as usize).checked_sub(LISTS) {
+            None => ROOMS[number as usize],
+            Some(place) => &self.lists[place].0,
+        }
     }
 
     /// Writes down what is to be seen of the session.
@@ -263,7 +297,8 @@ impl Player {
             });
         }
         for event in std::mem::take(&mut self.fx.events) {
-            self.page.push(format!("user reports: {}", show(&event)));
+            let event = self.show(&event);
+            self.page.push(format!("user reports: {event}"));
         }
         match self.fx.close.take() {
             None => {}
@@ -292,26 +327,26 @@ impl Player {
         }
         self.written.drain(..at);
     }
-}
 
-fn show(event: &Event) -> String {
-    match event {
-        Event::Connected => "connected".into(),
-        Event::Resumed => "resumed".into(),
-        Event::Done(token, Ok(())) => format!("done {}", token.0),
-        Event::Done(token, Err(fault)) => {
-            format!("failed {}: {}: {}", token.0, fault.class.name(), fault.detail)
-        }
-        Event::Delivery(stamp) => format!("delivery {}", stamp.number),
-        Event::Announcement(stamp) => format!("announcement {}", stamp.number),
-        Event::Presences(room, count) => format!("presences {count} in {}", ROOMS[*room as usize]),
-        Event::Asked(measure, count) => format!("asked {} {count}", measure.name()),
-        Event::Answered { measure, sent, outcome } => {
-            let outcome = match outcome {
-                Ok(()) => "ok".into(),
-                Err(fault) => format!("{}: {}", fault.class.name(), fault.detail),
-            };
-            format!("answered {} of {}us: {outcome}", measure.name(), sent.micros())
+    fn show(&self, event: &Event) -> String {
+        match event {
+            Event::Connected => "connected".into(),
+            Event::Resumed => "resumed".into(),
+            Event::Done(token, Ok(())) => format!("done {}", token.0),
+            Event::Done(token, Err(fault)) => {
+                format!("failed {}: {}: {}", token.0, fault.class.name(), fault.detail)
+            }
+            Event::Delivery(stamp) => format!("delivery {}", stamp.number),
+            Event::Announcement(stamp) => format!("announcement {}", stamp.number),
+            Event::Presences(room, count) => format!("presences {count} in {}", self.name(*room)),
+            Event::Asked(measure, count) => format!("asked {} {count}", measure.name()),
+            Event::Answered { measure, sent, outcome } => {
+                let outcome = match outcome {
+                    Ok(()) => "ok".into(),
+                    Err(fault) => format!("{}: {}", fault.class.name(), fault.detail),
+                };
+                format!("answered {} of {}us: {outcome}", measure.name(), sent.micros())
+            }
         }
     }
 }

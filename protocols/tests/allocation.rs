@@ -1,8 +1,8 @@
 //! What arrives most often in a crowded XMPP room is received without an allocation.
 
 use model::{
-    Effects, Endpoint, Features, Options, Request, Rng, RoomName, Session, Shared, Stamp, Tick,
-    Token,
+    Effects, Endpoint, Features, List, Options, Request, Rng, RoomName, Session, Shared, Stamp,
+    Tick, Token,
 };
 use protocols::wire::frame::{self, Opcode};
 use protocols::wire::http;
@@ -35,6 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 const ROOM: RoomName<'static> = RoomName { id: 4, name: "live" };
+const LIST: RoomName<'static> = RoomName { id: 9, name: "friends" };
 const RUN: u32 = 6;
 
 fn text(payload: &str) -> Vec<u8> {
@@ -46,7 +47,9 @@ fn text(payload: &str) -> Vec<u8> {
 /// Somebody in a room.
 fn person() -> (Box<dyn Session>, Effects) {
     let endpoint = Endpoint::parse("ws://localhost/ws").unwrap();
-    let shared = Shared::new(endpoint, Options::new(), 1 << 16);
+    let mut shared = Shared::new(endpoint, Options::new(), 1 << 16);
+    let names = (0..300).map(|number| format!("user{number}").into()).collect();
+    shared.lists.push(List { room: LIST.id, names, is_roster: true });
     let protocol = protocols::protocol("xmpp").unwrap();
     let mut session = protocol.session(1, Features(0b11111), &Arc::new(shared));
     let mut fx = Effects::new(RUN, Rng::new(1, 1));
@@ -74,6 +77,9 @@ fn person() -> (Box<dyn Session>, Effects) {
     ] {
         session.receive(Tick(1), &text(presence), &mut fx);
     }
+    let join = Request::Join { room: LIST, nick: "", status: "" };
+    session.act(Tick(1), Token(3), join, &mut fx);
+    session.receive(Tick(1), &text("<iq type='result' id='l3'/>"), &mut fx);
     assert_eq!(fx.close, None);
     (session, fx)
 }
@@ -90,9 +96,16 @@ fn messages_presences_and_pictures_allocate_nothing() {
         sent: Tick::ZERO,
     };
     let stamp = String::from_utf8(stamp.encode().to_vec()).unwrap();
+    let contact = "from='user299@anon.localhost/x'";
     let from = "from='live@room.localhost/bob'";
     let rows = [
         ("a message", format!("<message type='groupchat' {from}><body>{stamp}</body></message>")),
+        (
+            "a message to oneself",
+            format!("<message type='chat' {contact}><body>{stamp}</body></message>"),
+        ),
+        ("a contact's status", format!("<presence {contact}><status>{stamp}</status></presence>")),
+        ("a contact's coming", format!("<presence {contact}/>")),
         ("a presence", format!("<presence {from}><x><item role='participant'/></x></presence>")),
         (
             "a picture",

@@ -14,6 +14,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+#[path = "prosody/people.rs"]
+mod people;
+
 /// Everything that is waited for has to happen within this time.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// How long a socket without data is listened to before the next one's turn.
@@ -31,6 +34,11 @@ struct Target {
 
 impl Target {
     fn start() -> Option<Target> {
+        Target::start_as(|config| config)
+    }
+
+    /// A Prosody whose configuration is altered.
+    fn start_as(alter: impl Fn(String) -> String) -> Option<Target> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../targets/prosody");
         if !Path::new("/usr/bin/prosody").exists() {
             eprintln!("skipped: /usr/bin/prosody is not installed");
@@ -42,10 +50,14 @@ impl Target {
         for file in ["prosody.cfg.lua", "mod_lab_vcard.lua"] {
             std::fs::copy(folder.join(file), directory.join(file)).unwrap();
         }
+        let config = directory.join("prosody.cfg.lua");
+        std::fs::write(&config, alter(std::fs::read_to_string(&config).unwrap())).unwrap();
         let accounts = directory.join("localhost/accounts");
         std::fs::create_dir_all(&accounts).unwrap();
         let account = format!("return {{ [\"password\"] = \"{PASSWORD}\"; }};\n");
-        std::fs::write(accounts.join("ann.dat"), account).unwrap();
+        for name in &NICKS[..3] {
+            std::fs::write(accounts.join(format!("{name}.dat")), &account).unwrap();
+        }
         let child = Command::new("/usr/bin/prosody")
             .arg("-F")
             .arg("--config")
@@ -83,7 +95,9 @@ impl Target {
         let url = format!("ws://127.0.0.1:{}/xmpp-websocket", self.http);
         let endpoint = model::Endpoint::parse(&url).unwrap();
         let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-        Arc::new(Shared::new(endpoint, options, 1 << 20))
+        let mut shared = Shared::new(endpoint, options, 1 << 20);
+        shared.lists = people::lists();
+        Arc::new(shared)
     }
 }
 

@@ -1,8 +1,10 @@
 //! One virtual person: a mind, a session and a connection, tied together. Here the journey goes
-//! on; `ask.rs` makes requests, `hear.rs` takes in what comes back.
+//! on; `ask.rs` makes requests, `hear.rs` takes in what comes back, `resume.rs` loses
+//! connections and takes conversations up again.
 
 mod ask;
 mod hear;
+mod resume;
 
 use super::desk::Desk;
 use super::stay::Stay;
@@ -23,6 +25,15 @@ struct Pending {
     deadline: Tick,
     room: RoomId,
     number: u32,
+    /// It is a message with that number in that room.
+    is_numbered: bool,
+}
+
+impl Pending {
+    /// Whether it is a message to a list, which is answered only if it is refused.
+    fn is_silent(&self) -> bool {
+        self.is_numbered && self.measure != Measure::Say
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +66,9 @@ pub(super) struct Person {
     carry: Vec<u8>,
     pending: Vec<Pending>,
     stays: Vec<Stay>,
+    /// What the stays would amount to if the conversation that was lost is not taken up again.
+    #[allow(clippy::box_collection, reason = "few people lose a connection: 8 bytes not 24")]
+    limbo: Option<Box<Vec<Stay>>>,
     sleep: Tick,
     wake: Tick,
     armed: Tick,
@@ -91,7 +105,6 @@ impl Person {
         let Birth { id, phase, index, turn, due } = birth;
         let is_audited = desk.audits(id);
         let setup = &desk.setup;
-        let rooms = setup.plan.rooms.len() as u32;
         // Whoever comes to a place later walks the journey with dice of its own.
         let seed = setup.plan.seed ^ u64::from(turn) << 32;
         Person {
@@ -100,7 +113,7 @@ impl Person {
             phase,
             index,
             turn,
-            mind: Mind::new(Rng::new(seed, id.into()), index, rooms, due),
+            mind: Mind::new(Rng::new(seed, id.into()), index, due),
             session: setup.protocol.session(id, desk.features(phase), &setup.shared),
             link: Link::Down,
             link_deadline: (Tick::NEVER, FaultClass::ConnectTimeout),
@@ -108,6 +121,7 @@ impl Person {
             carry: Vec::new(),
             pending: Vec::new(),
             stays: Vec::new(),
+            limbo: None,
             sleep: Tick::NEVER,
             wake: Tick::NEVER,
             armed: Tick::NEVER,
@@ -175,11 +189,12 @@ impl Person {
         let plan = desk.setup.plan.clone();
         let crowd = desk.run_phase(self.phase).crowd as usize;
         let program = &plan.crowds[crowd].program;
-        let rooms = plan.rooms.len() as u32;
+        let rooms = plan.room_count();
         self.sleep = Tick::NEVER;
         while self.link != Link::Gone && !self.is_finishing {
             match self.mind.next(program, rooms, desk.net.now()) {
                 Next::Do { verb: DeedVerb::Disconnect, .. } => self.hang_up(desk),
+                Next::Do { verb: DeedVerb::Drop, .. } => self.lose_link(desk),
                 Next::Do { verb: DeedVerb::Ask(measure), room, text, limit, intended } => {
                     self.ask(desk, measure, room, text, limit, intended);
                 }

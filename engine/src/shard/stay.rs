@@ -4,6 +4,7 @@ use crate::board::{Board, Cell};
 use model::{Counters, RoomId, Seat, SourceId, Stamp};
 
 /// A stay, from the join's beginning to its settlement.
+#[derive(Clone)]
 pub(super) struct Stay {
     /// What was owed and received. Tracks alternate between a source's messages and its
     /// announcements if the protocol stamps joins; else there are messages only.
@@ -46,6 +47,15 @@ impl Stay {
         self.done_at_leave.get_or_insert_with(|| done(board, room));
     }
 
+    /// The same stay if it ended at this instant, without a leave.
+    pub(super) fn cut_off_now(&self, board: &Board, is_stamped: bool) -> Stay {
+        let mut stay = self.clone();
+        if stay.done_at_leave.is_none() {
+            stay.cut_off(board, is_stamped);
+        }
+        stay
+    }
+
     /// The connection ends without a leave. A target's answer to a leave comes behind all it had to
     /// pass on, but whoever hangs up may leave acknowledged messages in the wires: only what was
     /// settled a while ago is owed.
@@ -68,8 +78,15 @@ impl Stay {
         self.seat.receive(track, stamp.number)
     }
 
-    /// Writes what the stay amounts to into `counters`.
-    pub(super) fn settle(mut self, board: &Board, is_stamped: bool, counters: &mut Counters) {
+    /// Writes what the stay amounts to into `counters`. `is_seen` says whether the target announces
+    /// who comes and goes there in words of its own.
+    pub(super) fn settle(
+        mut self,
+        board: &Board,
+        is_stamped: bool,
+        is_seen: bool,
+        counters: &mut Counters,
+    ) {
         if !self.is_joined() {
             return;
         }
@@ -88,7 +105,7 @@ impl Stay {
                 }
             }
         }
-        if is_stamped {
+        if is_stamped || !is_seen {
             return;
         }
         // Every coming or going that began after the own join and was done before the own leave

@@ -3,8 +3,13 @@
 //!
 //! ```text
 //! person: L token | J token room | P token room | S token room text | M token
-//! server: a token | D text
+//!         T token list text | R token heard
+//! server: a token | D text | r token | f token
 //! ```
+//!
+//! A list is passed on to those who joined it. Where the option `resume` is on, a person who lost
+//! the connection says `R`, how many deliveries it has heard, and once more what was not
+//! acknowledged; the server answers `r` and goes on from there, or `f` and begins anew.
 
 use crate::net::Slot;
 use model::{
@@ -18,9 +23,9 @@ static FACTS: Facts = Facts {
     name: "toy",
     about: "lines of text",
     schemes: &["toy"],
-    verbs: &[Measure::Join, Measure::Leave, Measure::Say, Measure::Members],
+    verbs: &[Measure::Join, Measure::Leave, Measure::Say, Measure::Tell, Measure::Members],
     features: &[],
-    options: &[],
+    options: &[("resume", "whether conversations are taken up again")],
     manners: Manners { echo: true, ack: Ack::Reply, stamped_joins: false },
 };
 
@@ -35,13 +40,19 @@ impl Protocol for Toy {
         Ok(())
     }
 
-    fn session(&self, _: PersonId, _: Features, _: &Arc<Shared>) -> Box<dyn Session> {
-        Box::new(ToySession { login: None })
+    fn session(&self, _: PersonId, _: Features, shared: &Arc<Shared>) -> Box<dyn Session> {
+        let can_resume = shared.options.contains_key("resume");
+        Box::new(ToySession { can_resume, ..ToySession::default() })
     }
 }
 
+#[derive(Default)]
 struct ToySession {
     login: Option<Token>,
+    can_resume: bool,
+    is_lost: bool,
+    heard: u32,
+    unanswered: Vec<(u32, String)>,
 }
 
 impl Session for ToySession {
@@ -60,16 +71,28 @@ impl Session for ToySession {
             Request::Leave { room } => format!("P {} {}\n", token.0, room.id),
             Request::Say { room, text } => format!("S {} {} {text}\n", token.0, room.id),
             Request::Members { .. } => format!("M {}\n", token.0),
+            Request::Tell { list, text } => format!("T {} {} {text}\n", token.0, list.id),
             _ => return fx.failed(token, FaultClass::RequestRefused, "not in this toy"),
         };
+        if self.can_resume {
+            self.unanswered.push((token.0, line.clone()));
+        }
         fx.out.extend_from_slice(line.as_bytes());
     }
 
     fn opened(&mut self, _: Tick, fx: &mut Effects) {
         fx.events.push(Event::Connected);
-        if let Some(token) = self.login {
-            fx.out.extend_from_slice(format!("L {}\n", token.0).as_bytes());
-        }
+        let Some(token) = self.login else { return };
+        let line = match self.is_lost {
+            true => format!("R {} {}\n", token.0, self.heard),
+            false => format!("L {}\n", token.0),
+        };
+        fx.out.extend_from_slice(line.as_bytes());
+    }
+
+    fn lost(&mut self, _: Tick) -> bool {
+        self.is_lost = self.can_resume;
+        self.can_resume
     }
 
     fn receive(&mut self, _: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
@@ -78,8 +101,26 @@ impl Session for ToySession {
             let line = &bytes[used..used + end];
             used += end + 1;
             match std::str::from_utf8(line).ok().and_then(|line| line.split_once(' ')) {
-                Some(("a", token)) => fx.done(Token(token.parse().unwrap())),
-                Some(("D", _)) => fx.deliveries(line),
+                Some(("a", token)) => {
+                    let token = token.parse().unwrap();
+                    self.unanswered.retain(|(other, _)| *other != token);
+                    fx.done(Token(token));
+                }
+                Some(("D", _)) => {
+                    self.heard += 1;
+                    fx.deliveries(line);
+                }
+                Some(("r", token)) => {
+                    fx.events.push(Event::Resumed);
+                    fx.done(Token(token.parse().unwrap()));
+                    self.unanswered
+                        .iter()
+                        .for_each(|(_, line)| fx.out.extend_from_slice(line.as_bytes()));
+                }
+                Some(("f", token)) => {
+                    (self.heard, self.unanswered) = (0, Vec::new());
+                    fx.done(Token(token.parse().unwrap()));
+                }
                 _ => fx.broken(FaultClass::Protocol, "a line that is none"),
             }
         }
@@ -104,6 +145,12 @@ pub(crate) struct ToyServer {
     /// Randomness, and chances in a thousand to drop, repeat and swap a delivery.
     mischief: Option<(Rng, [u64; 3])>,
     held: BTreeMap<Slot, Vec<u8>>,
+    /// Whether lost conversations go on; `None` if the server has no idea of it.
+    pub(crate) resumes: Option<bool>,
+    /// Everything ever delivered, and every message taken, for those who may come back.
+    delivered: BTreeMap<Slot, Vec<Vec<u8>>>,
+    taken: BTreeSet<String>,
+    away: BTreeSet<Slot>,
     pub(crate) done: Arc<std::sync::Mutex<Mischief>>,
 }
 
@@ -118,12 +165,20 @@ impl ToyServer {
         let mut out = Vec::new();
         for line in text.lines() {
             let words: Vec<&str> = line.splitn(4, ' ').collect();
+            if words[0] == "L" {
+                self.away.remove(&from);
+            }
+            if words[0] == "R" {
+                self.resume(from, words[1], words[2].parse().unwrap(), &mut out);
+                continue;
+            }
             match words[0] {
+                "S" | "T" if self.resumes.is_some() && !self.taken.insert(words[1].into()) => {}
                 "J" => drop(self.rooms.entry(words[2].into()).or_default().insert(from)),
                 "P" => drop(self.rooms.entry(words[2].into()).or_default().remove(&from)),
-                "S" => {
+                "S" | "T" => {
                     let members = self.rooms.get(words[2]).cloned().unwrap_or_default();
-                    for to in members {
+                    for to in members.into_iter().filter(|to| words[0] == "S" || *to != from) {
                         self.pass_on(to, format!("D {}\n", words[3]).into_bytes(), &mut out);
                     }
                 }
@@ -132,9 +187,34 @@ impl ToyServer {
             if words[0] == "P" {
                 out.extend(self.held.remove(&from).map(|held| (from, held)));
             }
-            out.push((from, format!("a {}\n", words[1]).into_bytes()));
+            // What goes to a list is not acknowledged.
+            if words[0] != "T" {
+                out.push((from, format!("a {}\n", words[1]).into_bytes()));
+            }
+        }
+        if self.resumes.is_some() {
+            for (to, line) in out.iter().filter(|(_, line)| line.starts_with(b"D ")) {
+                self.delivered.entry(*to).or_default().push(line.clone());
+            }
+            out.retain(|(to, _)| !self.away.contains(to));
         }
         out
+    }
+
+    fn resume(&mut self, from: Slot, token: &str, heard: usize, out: &mut Vec<(Slot, Vec<u8>)>) {
+        self.away.remove(&from);
+        let goes_on = self.resumes == Some(true);
+        let answer = if goes_on { "r" } else { "f" };
+        out.push((from, format!("{answer} {token}\n").into_bytes()));
+        let delivered = self.delivered.entry(from).or_default();
+        match goes_on {
+            // Heard again, they are added to the record once more: it begins behind them.
+            true => out.extend(delivered.split_off(heard).into_iter().map(|line| (from, line))),
+            false => delivered.clear(),
+        }
+        if !goes_on {
+            self.rooms.values_mut().for_each(|room| _ = room.remove(&from));
+        }
     }
 
     fn pass_on(&mut self, to: Slot, line: Vec<u8>, out: &mut Vec<(Slot, Vec<u8>)>) {
@@ -160,6 +240,10 @@ impl ToyServer {
     }
 
     pub(crate) fn gone(&mut self, slot: Slot) {
+        if self.resumes.is_some() {
+            self.away.insert(slot);
+            return;
+        }
         self.rooms.values_mut().for_each(|room| _ = room.remove(&slot));
     }
 }

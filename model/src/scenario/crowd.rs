@@ -6,7 +6,7 @@ use super::room::Rooms;
 use super::tree::{Node, Place, Value};
 use super::{account, journey};
 use crate::stamp::PEOPLE_MAX;
-use crate::{Crowd, Facts};
+use crate::{Accounts, Crowd, Facts};
 
 pub(super) const KEYS: &[&str] = &["size", "features", "accounts", "joined", "pace", "journey"];
 /// Most crowds of a scenario.
@@ -125,16 +125,24 @@ fn names(
     (reader.count() == before).then_some(names)
 }
 
-/// Reads the rest of a crowd. `people` is how many the timeline brings.
-pub(super) fn finish(
+/// Reads who the people of a crowd log in as. `people` is how many the timeline brings.
+pub(super) fn accounts(
     reader: &mut Reader<'_>,
     draft: &Draft<'_>,
     people: u32,
+) -> Option<Accounts> {
+    account::read(reader, draft.fields.as_ref()?.get("accounts"), draft.name, people)
+}
+
+/// Reads the rest of a crowd.
+pub(super) fn finish(
+    reader: &mut Reader<'_>,
+    draft: &Draft<'_>,
+    accounts: Option<Accounts>,
     rooms: Option<&Rooms>,
     facts: Option<&Facts>,
 ) -> Option<Crowd> {
     let fields = draft.fields.as_ref()?;
-    let accounts = account::read(reader, fields.get("accounts"), draft.name, people);
     let program = journey::read(reader, fields, draft.at, rooms?, facts?);
     Some(Crowd {
         name: draft.name.into(),

@@ -68,20 +68,29 @@ fn head(out: &mut String, plan: &Plan) {
         let shown = if value.starts_with('{') { "the map of the scenario" } else { value };
         wrap(out, "          ", &format!("{name} = {shown}"));
     }
-    let mut rooms = plan.rooms.iter().take(ROOMS_SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match plan.rooms.as_slice() {
-        [] => rooms = "none".into(),
-        [.., last] if plan.rooms.len() > ROOMS_SHOWN => {
-            let _ = write!(rooms, ", … {last} ({} rooms)", words::count(plan.rooms.len() as f64));
-        }
-        _ => {}
+    let (rooms, lists) = plan.rooms.split_at(plan.room_count() as usize);
+    wrap(out, "Rooms     ", &some(rooms, "rooms"));
+    if !lists.is_empty() {
+        wrap(out, "Lists     ", &some(lists, "lists"));
     }
-    wrap(out, "Rooms     ", &rooms);
     let scale = match plan.scale {
         1.0 => String::new(),
         scale => format!(", sizes scaled by {}", words::trim(scale)),
     };
     wrap(out, "Seed      ", &format!("{}{scale}", plan.seed));
+}
+
+/// The first names and the last one.
+fn some(names: &[String], what: &str) -> String {
+    let mut text = names.iter().take(ROOMS_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    match names {
+        [] => text = "none".into(),
+        [.., last] if names.len() > ROOMS_SHOWN => {
+            let _ = write!(text, ", … {last} ({} {what})", words::count(names.len() as f64));
+        }
+        _ => {}
+    }
+    text
 }
 
 fn describe_crowd(out: &mut String, plan: &Plan, crowd: &Crowd, runs: usize) {

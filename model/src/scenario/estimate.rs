@@ -72,7 +72,7 @@ pub(super) fn deadline_ns(run: &RunPhase, crowd: &Crowd) -> u64 {
 
 /// How long one journey takes; `None` if it does not end.
 fn length_ns(crowd: &Crowd, index: u32) -> Option<u64> {
-    let mut mind = Mind::new(Rng::new(u64::from(index), 0), index, 1, Tick::ZERO);
+    let mut mind = Mind::new(Rng::new(u64::from(index), 0), index, Tick::ZERO);
     let mut now = Tick::ZERO;
     for _ in 0..SCOUT_STEPS_MAX {
         match mind.next(&crowd.program, 1, now) {
@@ -91,9 +91,16 @@ fn length_ns(crowd: &Crowd, index: u32) -> Option<u64> {
 enum Happening {
     Come,
     Go,
+    /// Others see it.
     Enter(RoomId),
+    /// Nobody is told.
+    Appear(RoomId),
     Leave(RoomId),
-    Say(RoomId),
+    Say {
+        room: RoomId,
+        /// Whether the speaker is one of those who are there.
+        is_there: bool,
+    },
 }
 
 struct Walk<'p> {
@@ -160,7 +167,6 @@ impl Walk<'_> {
         let crowd = &self.plan.crowds[run.crowd as usize];
         let count = run.count.min(WALKERS_MAX);
         let weight = f64::from(run.count) / f64::from(count);
-        let rooms = self.plan.rooms.len() as u32;
         let mut firsts = vec![None; crowd.program.stages.len()];
         let mut last_in = start;
         let stride = u64::from(run.count);
@@ -175,7 +181,7 @@ impl Walk<'_> {
             next += 1;
             let index = k as u32;
             let person = run.first.min(stamp::PEOPLE_MAX) + index;
-            let mind = Mind::new(Rng::new(self.plan.seed, person.into()), index, rooms, at);
+            let mind = Mind::new(Rng::new(self.plan.seed, person.into()), index, at);
             self.happenings.push((at, Happening::Come, weight));
             walkers.push(Walker {
                 mind,
@@ -218,7 +224,6 @@ impl Walk<'_> {
         let mut firsts = vec![None; crowd.program.stages.len()];
         let count = run.count.min(WALKERS_MAX);
         let weight = f64::from(run.count) / f64::from(count);
-        let rooms = self.plan.rooms.len() as u32;
         (self.steps_left, self.is_broken_off) = (self.steps, false);
         let share = self.steps.div_ceil(count.max(1));
         for place in
@@ -228,7 +233,7 @@ impl Walk<'_> {
                 let mut now = from;
                 for turn in 0.. {
                     let rng = Rng::new(self.plan.seed ^ turn, (run.first + place).into());
-                    let mind = Mind::new(rng, place, rooms, now);
+                    let mind = Mind::new(rng, place, now);
                     let rooms = Vec::new();
                     let mut walker =
                         Walker { mind, now, rooms, waits: None, until: to, is_done: false };
@@ -256,7 +261,7 @@ impl Walk<'_> {
         steps: u32,
         firsts: &mut [Option<Tick>],
     ) {
-        let rooms = self.plan.rooms.len() as u32;
+        let rooms = self.plan.room_count();
         for step in 0.. {
             if walker.is_done || walker.waits.is_some() {
                 return;
@@ -292,8 +297,15 @@ impl Walk<'_> {
     fn deed(&mut self, walker: &mut Walker, verb: DeedVerb, room: Option<RoomId>, weight: f64) {
         let happening = match (verb, room) {
             (DeedVerb::Ask(Measure::Join), Some(room)) if !walker.rooms.contains(&room) => {
-                walker.mind.joined(room);
                 walker.rooms.push(room);
+                match self.plan.list(room) {
+                    None => walker.mind.joined(room),
+                    Some(list) if !list.is_roster => {
+                        self.happenings.push((walker.now, Happening::Appear(room), weight));
+                        return;
+                    }
+                    Some(_) => {}
+                }
                 Happening::Enter(room)
             }
             (DeedVerb::Ask(Measure::Leave), Some(room)) if walker.rooms.contains(&room) => {
@@ -301,8 +313,10 @@ impl Walk<'_> {
                 walker.rooms.retain(|&other| other != room);
                 Happening::Leave(room)
             }
-            (DeedVerb::Ask(Measure::Say), Some(room)) => Happening::Say(room),
-            (DeedVerb::Disconnect, _) => {
+            (DeedVerb::Ask(measure), Some(room)) if measure.is_said() => {
+                Happening::Say { room, is_there: walker.rooms.contains(&room) }
+            }
+            (DeedVerb::Disconnect | DeedVerb::Drop, _) => {
                 for room in std::mem::take(&mut walker.rooms) {
                     walker.mind.left(room);
                     self.happenings.push((walker.now, Happening::Leave(room), weight));
@@ -367,17 +381,21 @@ fn settle(estimate: &mut Estimate, mut happenings: Vec<(Tick, Happening, f64)>, 
                 seats -= weight;
                 *people.entry(room).or_default() -= weight;
             }
-            Happening::Enter(room) | Happening::Say(room) => {
+            Happening::Enter(room) | Happening::Appear(room) => {
                 let entry = people.entry(room).or_default();
                 let present = if by_mean { seats / rooms as f64 } else { *entry };
+                seats += weight;
+                *entry += weight;
                 if let Happening::Enter(_) = happening {
-                    seats += weight;
-                    *entry += weight;
                     estimate.sightings.add(at, weight * present);
-                } else {
-                    estimate.sends.add(at, weight);
-                    estimate.deliveries.add(at, weight * (present - 1.0).max(0.0));
                 }
+            }
+            Happening::Say { room, is_there } => {
+                let entry = people.entry(room).or_default();
+                let present = if by_mean { seats / rooms as f64 } else { *entry };
+                let others = present - f64::from(u8::from(is_there));
+                estimate.sends.add(at, weight);
+                estimate.deliveries.add(at, weight * others.max(0.0));
             }
         }
     }

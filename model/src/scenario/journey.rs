@@ -105,7 +105,7 @@ fn boundaries(steps: &[Step<'_>]) -> (Option<usize>, Option<usize>) {
 
 /// `6.3 of 10`: so many rooms on average, of the first so many.
 fn joined(reader: &mut Reader<'_>, node: &Node, rooms: &Rooms) -> Option<Op> {
-    let count = rooms.names.len() as u32;
+    let count = rooms.count();
     let (mean, of) = reader.parsed(node, "`joined`", |text| {
         let wrong = || {
             let reason = format!("`{text}` does not say how many of how many rooms");
@@ -165,6 +165,7 @@ fn check(reader: &mut Reader<'_>, at: Place, program: &Program) -> Option<()> {
         let verb = match lost.verb {
             DeedVerb::Ask(measure) => measure.name(),
             DeedVerb::Disconnect => "disconnect",
+            DeedVerb::Drop => "drop",
         };
         let reason = format!("`{verb}` needs a room, but nobody ever joins one");
         reader.wrong(at, reason, "add `- join: …` behind the login, or `joined: 1 of 1`");

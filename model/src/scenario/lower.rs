@@ -17,6 +17,8 @@ pub(super) const VERBS: &[&str] = &[
     "join",
     "leave",
     "say",
+    "tell",
+    "multicast",
     "talk",
     "wait",
     "repeat",
@@ -29,6 +31,9 @@ pub(super) const VERBS: &[&str] = &[
     "read",
     "ping",
     "presence",
+    "rename",
+    "befriend",
+    "drop",
     "disconnect",
 ];
 
@@ -144,6 +149,7 @@ impl<'r, 's> Lowering<'r, 's> {
         match step.verb {
             "login" => self.bare(step, DeedVerb::Ask(Measure::Login)),
             "disconnect" => self.bare(step, DeedVerb::Disconnect),
+            "drop" => self.bare(step, DeedVerb::Drop),
             "ping" => self.bare(step, DeedVerb::Ask(Measure::Ping)),
             "join" => self.about(step, Measure::Join, RoomChoice::Own, &["room"]),
             "leave" => self.about(step, Measure::Leave, RoomChoice::Joined, &["room"]),
@@ -155,6 +161,10 @@ impl<'r, 's> Lowering<'r, 's> {
                 let keys = [&["room"][..], &TEXT_KEYS].concat();
                 self.about(step, Measure::Say, RoomChoice::Joined, &keys)
             }
+            "tell" => self.toward_list(step, Measure::Tell),
+            "multicast" => self.toward_list(step, Measure::Multicast),
+            "befriend" => self.toward_list(step, Measure::Befriend),
+            "rename" => self.about(step, Measure::Rename, RoomChoice::Joined, &["room"]),
             "presence" => self.presence(step),
             "wait" => {
                 let value = self.value(step)?;
@@ -202,7 +212,8 @@ impl<'r, 's> Lowering<'r, 's> {
                 "talk" => "as in `talk: {every: 5s, for: 20s}`",
                 "repeat" => "as in `{repeat: 10, think: 5s, do: [say]}`",
                 "choose" => "as in `choose: {90%: say, 10%: leave}`",
-                "presence" => "as in `presence: away`",
+                "presence" => "as in `presence: away` or `presence: {list: friends}`",
+                "tell" | "multicast" | "befriend" => "name a list, as in `tell: friends`",
                 _ => "give it a name, as in `stage: talk`",
             };
             self.reader.wrong(step.at, format!("`{}` needs a value", step.verb), help);
@@ -246,10 +257,6 @@ impl<'r, 's> Lowering<'r, 's> {
         keys: &[&str],
     ) -> Option<()> {
         self.known(step, measure)?;
-        if self.rooms.names.is_empty() {
-            self.no_rooms(step.at);
-            return None;
-        }
         let mut deed = Deed {
             verb: DeedVerb::Ask(measure),
             room: Some(default),
@@ -270,7 +277,47 @@ impl<'r, 's> Lowering<'r, 's> {
                 deed.room = Some(self.choice(value, measure)?);
             }
         }
+        self.has_rooms(step.at, deed.room)?;
         self.push(Op::Do(deed))
+    }
+
+    /// A step about a list: `verb: list`, or `verb: {list: …, …}` with what is said.
+    fn toward_list(&mut self, step: &Step<'_>, measure: Measure) -> Option<()> {
+        self.known(step, measure)?;
+        let value = self.value(step)?;
+        let mut text = (measure != Measure::Befriend).then_some(Text::Words(1, 10));
+        let list = match &value.value {
+            Value::Map(_) if text.is_some() => {
+                let keys = [&["list"][..], &TEXT_KEYS].concat();
+                let fields = self.reader.fields(value, &format!("`{}`", step.verb), &keys)?;
+                text = Some(saying::text(self.reader, &fields)?);
+                self.list(step, &fields)?
+            }
+            _ => self.rooms.choose_list(self.reader, value, false)?,
+        };
+        let verb = DeedVerb::Ask(measure);
+        self.push(Op::Do(Deed { verb, room: Some(list), text, limit: 0 }))
+    }
+
+    fn list(&mut self, step: &Step<'_>, fields: &Fields<'_>) -> Option<RoomChoice> {
+        let Some(list) = fields.get("list") else {
+            let reason = format!("`{}` does not say to whom", step.verb);
+            let help = format!("as in `{}: {{list: friends}}`", step.verb);
+            self.reader.missing(fields, step.at, &reason, &help);
+            return None;
+        };
+        self.rooms.choose_list(self.reader, list, false)
+    }
+
+    /// Refuses to choose among rooms where there are none.
+    pub(super) fn has_rooms(&mut self, place: Place, choice: Option<RoomChoice>) -> Option<()> {
+        use RoomChoice::{Another, Any, Joined, Own};
+        let is_among_rooms = matches!(choice, Some(Own | Joined | Another | Any));
+        if is_among_rooms && self.rooms.count() == 0 {
+            self.no_rooms(place);
+            return None;
+        }
+        Some(())
     }
 
     /// Said once, however many steps need one.
@@ -294,6 +341,20 @@ impl<'r, 's> Lowering<'r, 's> {
     }
 
     fn choice(&mut self, node: &Node, measure: Measure) -> Option<RoomChoice> {
+        if self.rooms.is_list(node) {
+            if matches!(measure, Measure::Join | Measure::Leave) {
+                return self.rooms.choose_list(self.reader, node, true);
+            }
+            let name = node.text().unwrap_or_default();
+            let reason = format!("`{name}` is a list of people, not a room");
+            let help = format!("did you mean `tell: {name}`?");
+            self.reader.wrong(node.place, reason, help);
+            return None;
+        }
+        if self.rooms.names.is_empty() {
+            self.no_rooms(node.place);
+            return None;
+        }
         let choice = self.rooms.choose(self.reader, node)?;
         let (reason, help) = match (measure, choice) {
             (Measure::Join, RoomChoice::Joined) => {
@@ -310,15 +371,16 @@ impl<'r, 's> Lowering<'r, 's> {
 
     fn presence(&mut self, step: &Step<'_>) -> Option<()> {
         self.known(step, Measure::Presence)?;
-        let status = self.value(step)?;
-        let status = self.reader.text(status, "a presence")?.to_owned();
+        let value = self.value(step)?;
+        let verb = DeedVerb::Ask(Measure::Presence);
+        if let Value::Map(_) = value.value {
+            let fields = self.reader.fields(value, "`presence`", &["list"])?;
+            let (room, text) = (Some(self.list(step, &fields)?), Some(Text::Words(0, 0)));
+            return self.push(Op::Do(Deed { verb, room, text, limit: 0 }));
+        }
+        let status = self.reader.text(value, "a presence")?.to_owned();
         let text = Some(Text::Lines(vec![status]));
-        self.push(Op::Do(Deed {
-            verb: DeedVerb::Ask(Measure::Presence),
-            room: None,
-            text,
-            limit: 0,
-        }))
+        self.push(Op::Do(Deed { verb, room: None, text, limit: 0 }))
     }
 
     fn gate(&mut self, step: &Step<'_>) -> Option<()> {

@@ -13,6 +13,7 @@ mod figure;
 mod hold;
 mod journey;
 mod limit;
+mod list;
 mod lower;
 mod mistake;
 mod near;

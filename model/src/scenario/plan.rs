@@ -6,11 +6,11 @@ use super::room::Rooms;
 use super::timeline::{self, PhaseDraft};
 use super::tree::{Node, Place, Source};
 use super::{
-    Mistake, Scenario, estimate, events, hold, limit, near, parameter, probes, script, target,
-    threshold, unit,
+    Mistake, Scenario, estimate, events, hold, limit, list, near, parameter, probes, script,
+    target, threshold, unit,
 };
 use crate::stamp::PEOPLE_MAX;
-use crate::{Crowd, Facts, Phase, PhaseKind, Plan, Until};
+use crate::{Accounts, Crowd, Facts, Phase, PhaseKind, Plan, Until};
 
 /// Seed of a run that names none.
 pub const SEED: u64 = 42;
@@ -31,6 +31,7 @@ pub(super) const KEYS: &[&str] = &[
     "socketio",
     "websocket",
     "rooms",
+    "lists",
     "crowds",
     "timeline",
     "thresholds",
@@ -125,14 +126,24 @@ fn read(
         let reason = format!("`{}` says nothing to a target that speaks `{protocol}`", events::KEY);
         reader.wrong(key.place, reason, "remove it, or name a target that speaks Socket.IO");
     }
-    let rooms = Rooms::read(reader, fields.get("rooms"));
+    let mut rooms = Rooms::read(reader, fields.get("rooms"));
     let drafts = crowd::drafts(reader, &fields, start, options.scale, facts);
     let drafts = drafts.unwrap_or_default();
     let phases = match drafts.is_empty() {
         true => None,
         false => timeline::read(reader, &fields, start, &drafts),
     };
-    let crowds = crowds(reader, &drafts, phases.as_deref(), rooms.as_ref(), facts);
+    let accounts = accounts(reader, &drafts, phases.as_deref());
+    let lists = match &mut rooms {
+        Some(rooms) => {
+            let known = list::Crowds { drafts: &drafts, accounts: &accounts };
+            list::read(reader, fields.get("lists"), &known, rooms)
+        }
+        None => None,
+    };
+    // Without its lists, a journey would be told to lack them.
+    let rooms_known = rooms.as_ref().filter(|_| lists.is_some());
+    let crowds = crowds(reader, &drafts, accounts, rooms_known, facts);
     let limits = limit::read(reader, fields.get("limits"));
     let thresholds = threshold::read(reader, fields.get("thresholds"));
     let probes = {
@@ -153,6 +164,7 @@ fn read(
         target: written?.target,
         protocol: protocol.into(),
         rooms: rooms?.names,
+        lists: lists?,
         crowds,
         phases: phases?,
         limits: limits?,
@@ -177,13 +189,13 @@ fn about(reader: &mut Reader<'_>, node: &Node) -> Option<String> {
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn crowds(
+/// Who the people of each crowd log in as: as many accounts as the timeline brings people, if the
+/// scenario does not say.
+fn accounts(
     reader: &mut Reader<'_>,
     drafts: &[Draft<'_>],
     phases: Option<&[PhaseDraft<'_>]>,
-    rooms: Option<&Rooms>,
-    facts: Option<&Facts>,
-) -> Option<Vec<Crowd>> {
+) -> Vec<Option<Accounts>> {
     let people = |index: usize| -> u32 {
         let runs = phases.unwrap_or_default().iter().filter_map(|draft| match &draft.phase.kind {
             PhaseKind::Run(run) if run.crowd as usize == index => Some(run.accounts()),
@@ -191,10 +203,21 @@ fn crowds(
         });
         runs.fold(0, u32::saturating_add).min(PEOPLE_MAX)
     };
+    let each = drafts.iter().enumerate();
+    each.map(|(i, draft)| crowd::accounts(reader, draft, people(i))).collect()
+}
+
+fn crowds(
+    reader: &mut Reader<'_>,
+    drafts: &[Draft<'_>],
+    accounts: Vec<Option<Accounts>>,
+    rooms: Option<&Rooms>,
+    facts: Option<&Facts>,
+) -> Option<Vec<Crowd>> {
     let crowds: Vec<Option<Crowd>> = drafts
         .iter()
-        .enumerate()
-        .map(|(i, draft)| crowd::finish(reader, draft, people(i), rooms, facts))
+        .zip(accounts)
+        .map(|(draft, accounts)| crowd::finish(reader, draft, accounts, rooms, facts))
         .collect();
     crowds.into_iter().collect()
 }

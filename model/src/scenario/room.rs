@@ -3,8 +3,8 @@
 use super::near;
 use super::reader::Reader;
 use super::tree::{Node, Value};
-use crate::RoomChoice;
 use crate::stamp::ROOMS_MAX;
+use crate::{ListPlan, RoomChoice, RoomId};
 use std::collections::HashMap;
 
 /// Most rooms of a plan, which keeps each by its name (a stamp could tell [`ROOMS_MAX`]).
@@ -24,11 +24,30 @@ pub(super) const CHOICES: &[(&str, RoomChoice)] = &[
 ];
 const KEYS: &[&str] = &["count", "name", "first"];
 
-/// The rooms of a scenario, by number and name.
+/// The rooms and lists of a scenario, by number and name.
 #[derive(Debug, Default)]
 pub(super) struct Rooms {
+    /// Names of the rooms and, behind them, of the lists.
     pub(super) names: Vec<String>,
     numbers: HashMap<String, u32>,
+    lists: HashMap<String, Lists>,
+    list_count: u32,
+}
+
+/// Lists that go by one name.
+pub(super) struct Family {
+    /// How many people are on each.
+    pub(super) each: u32,
+    /// The lists, one if they are not numbered.
+    pub(super) lists: Vec<ListPlan>,
+}
+
+/// Where the lists of one name stand.
+#[derive(Clone, Copy, Debug)]
+struct Lists {
+    first: RoomId,
+    count: u32,
+    each: u32,
 }
 
 impl Rooms {
@@ -117,6 +136,73 @@ impl Rooms {
         self.names.push(name);
     }
 
+    /// How many rooms there are, lists not counted.
+    pub(super) fn count(&self) -> u32 {
+        self.names.len() as u32 - self.list_count
+    }
+
+    /// Adds lists of one name behind all rooms.
+    pub(super) fn add_lists(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &Node,
+        name: &str,
+        family: &Family,
+    ) -> Option<()> {
+        self.named_well(reader, key, name)?;
+        if self.numbers.contains_key(name) || self.lists.contains_key(name) {
+            let reason = format!("there is another room or list `{name}`");
+            reader.wrong(key.place, reason, "give the list a name of its own");
+            return None;
+        }
+        let (first, count) = (self.names.len() as RoomId, family.lists.len() as u32);
+        if first.saturating_add(count) > ROOMS_NAMED_MAX {
+            let reason = format!("more than {ROOMS_NAMED_MAX} rooms and lists");
+            reader.wrong(key.place, reason, "put more people on each list");
+            return None;
+        }
+        self.lists.insert(name.into(), Lists { first, count, each: family.each });
+        self.list_count += count;
+        match count {
+            1 => self.names.push(name.into()),
+            _ => self.names.extend((0..count).map(|n| format!("{name}-{n}"))),
+        }
+        Some(())
+    }
+
+    /// Whether a step names a list there.
+    pub(super) fn is_list(&self, node: &Node) -> bool {
+        node.text().is_some_and(|name| self.lists.contains_key(name))
+    }
+
+    /// The list a step means: the person's own of several, or any of them.
+    pub(super) fn choose_list(
+        &self,
+        reader: &mut Reader<'_>,
+        node: &Node,
+        is_own: bool,
+    ) -> Option<RoomChoice> {
+        let name = reader.text(node, "a list")?;
+        let Some(&Lists { first, count, each }) = self.lists.get(name) else {
+            let reason = match self.numbers.contains_key(name) {
+                true => format!("`{name}` is a room, not a list of people"),
+                false => format!("there is no list `{name}`"),
+            };
+            let known = self.lists.keys().map(String::as_str);
+            let help = match self.lists.is_empty() {
+                true => "add a line such as `lists: {friends: {of: people}}`".into(),
+                false => near::advice(name, known, "lists"),
+            };
+            reader.wrong(node.place, reason, help);
+            return None;
+        };
+        Some(match (count, is_own) {
+            (1, _) => RoomChoice::Named(first),
+            (_, true) => RoomChoice::OwnOf { first, count, each },
+            (_, false) => RoomChoice::OneOf { first, count },
+        })
+    }
+
     /// The room a step means.
     pub(super) fn choose(&self, reader: &mut Reader<'_>, node: &Node) -> Option<RoomChoice> {
         let name = reader.text(node, "a room")?;
@@ -126,7 +212,8 @@ impl Rooms {
         if let Some(&room) = self.numbers.get(name) {
             return Some(RoomChoice::Named(room));
         }
-        let names = self.names.iter().take(COMPARED_MAX).map(String::as_str);
+        let rooms = self.names.iter().take(self.count() as usize);
+        let names = rooms.take(COMPARED_MAX).map(String::as_str);
         let words = CHOICES.iter().map(|(word, _)| *word);
         let help = near::advice(name, names.chain(words), "rooms");
         reader.wrong(node.place, format!("there is no room `{name}`"), help);

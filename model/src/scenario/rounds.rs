@@ -15,10 +15,6 @@ impl Lowering<'_, '_> {
     /// `talk: {every, for | times}`: the first message comes one full `every` after the start.
     pub(super) fn talk(&mut self, step: &Step<'_>) -> Option<()> {
         self.known(step, Measure::Say)?;
-        if self.rooms.names.is_empty() {
-            self.no_rooms(step.at);
-            return None;
-        }
         let keys = [&["every", "for", "times", "room"][..], &TEXT_KEYS].concat();
         let value = self.value(step)?;
         let fields = self.reader.fields(value, "`talk`", &keys)?;
@@ -30,6 +26,7 @@ impl Lowering<'_, '_> {
         let every = self.pause(every, "`every`");
         let text = saying::text(self.reader, &fields);
         let room = self.room(&fields, Measure::Say, RoomChoice::Joined);
+        self.has_rooms(step.at, room)?;
         let (times, for_ns) = self.bounds(&fields)?;
         if times.is_none() && for_ns.is_none() {
             let help = "add `for: 20s` or `times: 4`";

@@ -121,6 +121,7 @@ fn the_schema_knows_the_same_keys() {
     same("/properties/socketio/properties", &[events::VERBS, events::OTHERS].concat());
     same("/$defs/event/properties", events::VERB_KEYS);
     same("/$defs/event/properties/done/anyOf/1/properties", events::DONE_KEYS);
+    same("/properties/lists/additionalProperties/properties", list::KEYS);
     same("/$defs/crowd/properties", crowd::KEYS);
     same("/$defs/crowd/properties/accounts/properties", account::KEYS);
     let more = ["hold", "by", "most", "rest", "mark"];

@@ -33,6 +33,10 @@ static XMPP: Facts = facts_of(
         Measure::Presence,
         Measure::Typing,
         Measure::Ping,
+        Measure::Tell,
+        Measure::Multicast,
+        Measure::Rename,
+        Measure::Befriend,
     ],
     &[("disco", ""), ("roster", ""), ("avatars", ""), ("carbons", ""), ("history", "")],
 );

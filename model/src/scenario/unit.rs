@@ -200,6 +200,14 @@ pub(super) fn rate(text: &str) -> Parsed<f64> {
 }
 
 /// A percentage (`true`) or plain number.
+pub(super) fn switch(text: &str) -> Parsed<bool> {
+    match text {
+        "yes" | "true" | "on" => Ok(true),
+        "no" | "false" | "off" => Ok(false),
+        _ => Err(Complaint::new(format!("`{text}` is neither yes nor no"), "write `yes` or `no`")),
+    }
+}
+
 pub(super) fn weight(text: &str) -> Parsed<(f64, bool)> {
     let (digits, is_percent) = match text.trim().strip_suffix('%') {
         Some(digits) => (digits, true),

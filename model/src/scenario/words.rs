@@ -189,6 +189,7 @@ fn words(deed: &Deed, rooms: &[String]) -> String {
     let verb = match deed.verb {
         DeedVerb::Ask(measure) => measure.name(),
         DeedVerb::Disconnect => "disconnect",
+        DeedVerb::Drop => "drop",
     };
     let room = match deed.room {
         None => String::new(),
@@ -199,6 +200,10 @@ fn words(deed: &Deed, rooms: &[String]) -> String {
         Some(RoomChoice::Joined) => " joined".into(),
         Some(RoomChoice::Another) => " another".into(),
         Some(RoomChoice::Any) => " any".into(),
+        Some(RoomChoice::OneOf { first, count }) => format!(" {}", family(rooms, first, count)),
+        Some(RoomChoice::OwnOf { first, count, .. }) => {
+            format!(" own of {}", family(rooms, first, count))
+        }
     };
     let text = match &deed.text {
         None => String::new(),
@@ -213,6 +218,12 @@ fn words(deed: &Deed, rooms: &[String]) -> String {
     };
     let limit = if deed.limit > 0 { format!(" {} messages", deed.limit) } else { String::new() };
     format!("{verb}{room}{text}{limit}")
+}
+
+/// Lists that go by one name, the first to the last of them.
+fn family(rooms: &[String], first: u32, count: u32) -> String {
+    let name = |room: u32| rooms.get(room as usize).map_or("?", String::as_str);
+    format!("{}..{}", name(first), name(first + count.saturating_sub(1)))
 }
 
 /// A profile of a phase.

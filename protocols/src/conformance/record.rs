@@ -1,6 +1,6 @@
 //! Recording a good conversation, and playing it again: whole, torn, glued, and on a used session.
 
-use super::rig::{Rig, Trace};
+use super::rig::{OTHERS, Rig, Trace};
 use super::{Peer, Row, rows};
 use model::{Event, Request, Tick, Token};
 
@@ -119,11 +119,17 @@ fn a_good_conversation_is_good() {
                 || matches!(event, Event::Answered { outcome: Err(_), .. })
         };
         assert_eq!(rig.trace.events.iter().find(is_bad), None);
-        let said = row.deeds.iter().filter(|deed| matches!(deed, Request::Say { .. }));
         let is_delivery = |event: &&Event| matches!(event, Event::Delivery(_));
         let delivered = rig.trace.events.iter().filter(is_delivery).count();
         let echo = usize::from(row.protocol.manners(&row.target_options()).echo);
-        assert_eq!(delivered, said.count() * echo, "replays are no deliveries, echoes are");
+        let heard = |deed: &Request<'_>| match deed {
+            Request::Say { .. } => echo,
+            Request::Tell { .. } => OTHERS,
+            Request::Multicast { .. } | Request::Presence { list: Some(_), .. } => 1,
+            _ => 0,
+        };
+        let heard: usize = row.deeds.iter().map(heard).sum();
+        assert_eq!(delivered, heard, "replays are no deliveries, echoes are");
         let expect = rig.trace;
         check(&row, &expect, &replay(&row, &steps, |_, bytes| vec![bytes.into()]), "again");
     }

@@ -3,13 +3,20 @@
 use super::{FRAME_BYTES_MAX, Row};
 use crate::wire::frame;
 use crate::wire::http::HEAD_BYTES_MAX;
-use model::{Ack, Effects, Endpoint, Event, Fault, Request, Rng, Session, Shared, Tick, Token};
+use model::{
+    Ack, Effects, Endpoint, Event, Fault, List, Request, Rng, RoomName, Session, Shared, Tick,
+    Token,
+};
 use std::sync::Arc;
 
 /// The run whose stamps count.
 pub(crate) const RUN: u32 = 3;
 /// Bytes a session may leave unread, waiting for more.
 const CARRY_MAX: usize = FRAME_BYTES_MAX + frame::HEADER_BYTES_MAX;
+/// The list of contacts that every rig has: `ann` (usually the person), `bob` and `cid`.
+pub(crate) const LIST: RoomName<'static> = RoomName { id: 7, name: "friends" };
+/// Those on it but the person.
+pub(super) const OTHERS: usize = 2;
 /// What a session may write for each byte that arrives, and for each thing it does.
 const WRITTEN_PER_BYTE: usize = 20;
 const WRITTEN_PER_DEED: usize = 8 << 10;
@@ -42,7 +49,10 @@ impl<'r> Rig<'r> {
         let options = row.target_options();
         row.protocol.check(&options).unwrap();
         let ack = row.protocol.manners(&options).ack;
-        let shared = Arc::new(Shared::new(endpoint, options, FRAME_BYTES_MAX));
+        let mut shared = Shared::new(endpoint, options, FRAME_BYTES_MAX);
+        let names = ["ann", "bob", "cid"].map(Box::from).to_vec();
+        shared.lists.push(List { room: LIST.id, names, is_roster: true });
+        let shared = Arc::new(shared);
         Rig {
             row: std::marker::PhantomData,
             ack,
@@ -80,7 +90,8 @@ impl<'r> Rig<'r> {
         let token = Token(self.tokens);
         let is_owed = match request {
             Request::Say { .. } => self.ack == Ack::Reply,
-            Request::Disconnect => false,
+            Request::Tell { .. } | Request::Multicast { .. } => false,
+            Request::Presence { list: Some(_), .. } | Request::Disconnect => false,
             _ => true,
         };
         if is_owed {

@@ -5,11 +5,14 @@ use super::session::{PENDING_MAX, XmppSession, send};
 use super::stanza::{self, Ask, Id};
 use super::{AVATARS, CARBONS, DISCO, HISTORY, ROSTER};
 use model::{Effects, Event, Fault, FaultClass, Request, RoomName, Tick, Token};
+use std::sync::Arc;
 
 /// Messages in the page of the archive that the feature `history` reads.
 const HISTORY_PAGE: u32 = 50;
 /// Longest id of a request of the target's that is answered, bytes.
 const FOREIGN_ID_BYTES_MAX: usize = 256;
+/// Longest address that is answered, bytes (RFC 7622 section 3.1).
+const FROM_BYTES_MAX: usize = 3071;
 /// The node by which a room is asked for one's reserved nickname (XEP-0045 section 7.12).
 const NICK_NODE: &str = "x-roomuser-item";
 
@@ -22,9 +25,21 @@ impl XmppSession {
         request: Request<'_>,
         fx: &mut Effects,
     ) {
+        let shared = Arc::clone(&self.shared);
         match request {
-            Request::Join { room, nick, status } => self.join(now, token, room, (nick, status), fx),
+            Request::Join { room, nick, status } => match shared.list(room.id) {
+                Some(list) => self.join_list(now, token, list, fx),
+                None => self.join(now, token, room, (nick, status), fx),
+            },
+            Request::Leave { room } if shared.list(room.id).is_some() => {
+                self.leave_list(token, room, fx);
+            }
             Request::Leave { room } => self.leave(token, room, fx),
+            Request::Rename { room, nick } => self.rename(token, room, nick, fx),
+            Request::Tell { list, text } => self.tell(token, list, text, fx),
+            Request::Multicast { list, text } => self.multicast(token, list, text, fx),
+            Request::Befriend { list } => self.befriend(token, list, fx),
+            Request::Presence { list: Some(list), status } => self.show(token, list, status, fx),
             Request::Say { room, text } => {
                 self.in_room(token, room, fx, |to| stanza::say(to, text, &Id::of('s', token)));
             }
@@ -37,10 +52,10 @@ impl XmppSession {
                 self.verb(token, room, fx, |to, id| stanza::archive(to, limit, id));
             }
             Request::Members { room } => self.verb(token, room, fx, stanza::disco_items),
-            Request::Presence { status, .. } => self.change_presence(token, status, fx),
+            Request::Presence { list: None, status } => self.change_presence(token, status, fx),
             Request::Ping => {
                 if self.remember(token, fx) {
-                    send(fx, &stanza::ping(self.domain(), &Id::of('p', token)));
+                    send(fx, &stanza::ping(self.home(), &Id::of('p', token)));
                 }
             }
             _ => fx.lacks(token, &super::FACTS, &request),
@@ -95,7 +110,7 @@ impl XmppSession {
     pub(super) fn greet(&mut self, now: Tick, room: &str, fx: &mut Effects) {
         let is_first = !std::mem::replace(&mut self.warmed, true);
         let features = self.features;
-        let domain = self.domain().to_owned();
+        let domain = self.home().to_owned();
         if features.has(DISCO) && is_first {
             self.ask(now, Ask::Disco, fx, |id| stanza::disco_info(&domain, "", id));
         }
@@ -116,6 +131,30 @@ impl XmppSession {
             self.ask(now, Ask::DiscoNode, fx, |id| stanza::disco_info(room, NICK_NODE, id));
         }
         if features.has(CARBONS) && is_first {
+            self.ask(now, Ask::Carbons, fx, stanza::carbons);
+        }
+    }
+
+    /// What the features ask before a list is joined, of what is asked once: in the same order.
+    pub(super) fn warm(&mut self, now: Tick, fx: &mut Effects) {
+        if std::mem::replace(&mut self.warmed, true) {
+            return;
+        }
+        let features = self.features;
+        let domain = self.home().to_owned();
+        if features.has(DISCO) {
+            self.ask(now, Ask::Disco, fx, |id| stanza::disco_info(&domain, "", id));
+        }
+        if features.has(ROSTER) {
+            self.ask(now, Ask::Roster, fx, stanza::roster);
+        }
+        if features.has(AVATARS) {
+            self.ask(now, Ask::Avatar, fx, |id| stanza::vcard("", id));
+        }
+        if features.has(DISCO) {
+            self.ask(now, Ask::Disco, fx, |id| stanza::disco_items(&domain, id));
+        }
+        if features.has(CARBONS) {
             self.ask(now, Ask::Carbons, fx, stanza::carbons);
         }
     }
@@ -166,6 +205,10 @@ impl XmppSession {
                     false => fx.done(token),
                 }
             }
+            Some(Id::There(token)) => self.on_there(token, fx),
+            Some(Id::Configured(token)) => self.on_configured(now, token, iq, fx),
+            Some(Id::Befriend(token)) => self.on_contacts(token, iq, fx),
+            Some(Id::Service(place)) => self.on_service(place, iq, fx),
             _ => {}
         }
     }
@@ -202,19 +245,32 @@ impl XmppSession {
 
     /// Answers a request of the target's, as every entity must (RFC 6120 section 8.2.3).
     pub(super) fn answer(&mut self, iq: Element<'_>, fx: &mut Effects) {
-        if !matches!(iq.tag.attribute("type"), Some("get" | "set")) {
-            return;
-        }
+        let is_set = match iq.tag.attribute("type") {
+            Some("set") => true,
+            Some("get") => false,
+            _ => return,
+        };
         let id = iq.tag.value("id").unwrap_or_default();
         let from = iq.tag.value("from").unwrap_or_default();
-        if id.len() > FOREIGN_ID_BYTES_MAX {
+        if id.len() > FOREIGN_ID_BYTES_MAX || from.len() > FROM_BYTES_MAX {
             return;
         }
-        let known = ["urn:xmpp:ping", "jabber:iq:roster"];
-        let namespace = iq.children().next().and_then(|child| child.tag.attribute("xmlns"));
-        match namespace.is_some_and(|namespace| known.contains(&namespace)) {
-            true => send(fx, &stanza::result(&from, &id)),
-            false => send(fx, &stanza::refusal(&from, &id)),
+        let Some(query) = iq.children().next() else {
+            return send(fx, &stanza::refusal(&from, &id));
+        };
+        match query.tag.attribute("xmlns") {
+            Some("urn:xmpp:ping") => send(fx, &stanza::result(&from, &id)),
+            // Nobody but the own server may change the list of contacts (RFC 6121 section 2.1.6).
+            Some("jabber:iq:roster")
+                if is_set && (from.is_empty() || self.direct.is_me(from.as_bytes())) =>
+            {
+                send(fx, &stanza::result(&from, &id));
+                self.on_items(query, fx);
+            }
+            Some(stanza::NS_INFO) if !is_set && query.tag.attribute("node").is_none() => {
+                send(fx, &stanza::about_us(&from, &id));
+            }
+            _ => send(fx, &stanza::refusal(&from, &id)),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Xmpp;
 use super::element::Element;
 use super::xml::{Scanner, escape};
+use crate::conformance::rig::LIST;
 use crate::conformance::{Peer, Row};
 use crate::wire::frame::{self, Limits, Opcode};
 use crate::wire::http;
@@ -121,6 +122,19 @@ impl Hall {
                 "<iq xmlns='jabber:client' type='error' id='{id}' from='{to}'><error \
                  type='cancel'><item-not-found/></error></iq>"
             ),
+            false if iq.child("bind").is_some() => format!(
+                "<iq type='result' id='{id}'><bind><jid>ann@anon.localhost/r1</jid></bind></iq>"
+            ),
+            false if iq.child("query").is_some_and(|query| query.source.contains("#items")) => {
+                format!(
+                    "<iq type='result' id='{id}' from='{to}'><query><item jid='many.localhost'/>\
+                     </query></iq>"
+                )
+            }
+            false if to == "many.localhost" => format!(
+                "<iq type='result' id='{id}' from='{to}'><query><feature \
+                 var='http://jabber.org/protocol/address'/></query></iq>"
+            ),
             false if is_vcard => format!(
                 "<iq id='{id}' from='{to}' type='result'><vCard xmlns='vcard-temp'><PHOTO>\
                  <BINVAL>{}</BINVAL></PHOTO></vCard></iq>",
@@ -132,7 +146,10 @@ impl Hall {
     }
 
     fn on_presence(&mut self, who: usize, presence: Element<'_>) {
-        let to = presence.tag.attribute("to").unwrap().to_owned();
+        let to = presence.tag.attribute("to").unwrap_or_default().to_owned();
+        if !to.contains('/') {
+            return self.on_contact(who, &to, presence);
+        }
         let (room, _) = to.split_once('/').unwrap();
         let others: Vec<(usize, String)> = self
             .guests
@@ -164,9 +181,43 @@ impl Hall {
         }
     }
 
+    /// A presence that concerns no room: it comes back, and contacts answer.
+    fn on_contact(&mut self, who: usize, to: &str, presence: Element<'_>) {
+        match presence.tag.attribute("type") {
+            Some("subscribe") => {
+                self.send(who, &format!("<presence from='{to}' type='subscribe'/>"));
+                self.send(who, &format!("<presence from='{to}' type='subscribed'/>"));
+            }
+            None if presence.child("status").is_none() => {
+                self.send(who, "<presence from='ann@anon.localhost/r1'/>");
+                let bob = "<presence from='bob@anon.localhost/x'>";
+                let delay = "<delay xmlns='urn:xmpp:delay' stamp='2026-01-01T00:00:00Z'/>";
+                self.send(who, &format!("{bob}{delay}</presence>"));
+            }
+            None => {
+                let status = presence.child("status").unwrap().source;
+                self.send(
+                    who,
+                    &format!("<presence from='bob@anon.localhost/x'>{status}</presence>"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// A message to somebody, or to many by one of them, who says the same back.
+    fn on_chat(&mut self, who: usize, body: &str) {
+        let many = "<addresses xmlns='http://jabber.org/protocol/address'/>";
+        let bob = "from='bob@anon.localhost/x'";
+        self.send(who, &format!("<message type='chat' {bob}>{many}{body}</message>"));
+    }
+
     fn on_message(&mut self, who: usize, message: Element<'_>) {
         let room = message.tag.attribute("to").unwrap();
         let Some(body) = message.child("body") else { return };
+        if message.tag.attribute("type") == Some("chat") {
+            return self.on_chat(who, body.source);
+        }
         let from = self.guests[&who].seats.iter().find(|seat| seat.starts_with(room)).unwrap();
         let mut text = String::new();
         escape(&mut text, &body.text());
@@ -232,6 +283,13 @@ pub(crate) fn row() -> Row {
             Request::Presence { list: None, status: "busy" },
             Request::Typing { room: ROOM },
             Request::Ping,
+            Request::Rename { room: ROOM, nick: "eve" },
+            Request::Join { room: LIST, nick: "ann", status: "" },
+            Request::Befriend { list: LIST },
+            Request::Tell { list: LIST, text: PAST },
+            Request::Multicast { list: LIST, text: PAST },
+            Request::Presence { list: Some(LIST), status: PAST },
+            Request::Leave { room: LIST },
             Request::Leave { room: ROOM },
             Request::Disconnect,
         ],

@@ -66,6 +66,8 @@ pub(super) enum Stage {
 pub(super) struct Login {
     pub(super) token: Token,
     name: Box<str>,
+    /// The domain that came with the name; empty if none did.
+    pub(super) host: Box<str>,
     password: Box<str>,
     /// When an account was asked for.
     asked: Tick,
@@ -80,9 +82,11 @@ pub(super) struct Login {
 
 impl Login {
     pub(super) fn new(token: Token, name: &str, password: &str) -> Login {
+        let (name, host) = name.split_once('@').unwrap_or((name, ""));
         Login {
             token,
             name: name.into(),
+            host: host.into(),
             password: password.into(),
             asked: Tick::ZERO,
             scram: None,
@@ -120,6 +124,7 @@ impl XmppSession {
             let mut address = String::from("throng@");
             escape(&mut address, &to);
             address.push_str("/throng");
+            self.direct.be(&address);
             *from = address.into();
         }
         send(fx, &self.link.opening(&to));
@@ -367,6 +372,12 @@ impl XmppSession {
             Stage::Bind(_) => id == Some(Id::Bind),
             _ => id == Some(Id::Session),
         };
+        match iq.tag.attribute("type") {
+            Some("result") if is_answer && matches!(self.stage, Stage::Bind(_)) => {
+                self.note_address(iq);
+            }
+            _ => {}
+        }
         match iq.tag.attribute("type") {
             Some("result") if is_answer && self.stage == Stage::Bind(true) => {
                 self.stage = Stage::Session;

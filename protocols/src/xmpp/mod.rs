@@ -6,10 +6,20 @@
 //! waits for an answer except login and join.
 //!
 //! What counts as what:
-//! - a **delivery** is a groupchat message without `<delay/>`, result, forwarded or carbon copy in
-//!   it: the room's replay at a join and pages of the archive are none;
-//! - **presences** are counted from the moment the person is in the room: others who come, change
-//!   or go. The list of those who were there first, and one's own presence, are not counted;
+//! - a **delivery** is a message without `<delay/>`, result, forwarded or carbon copy in it, to a
+//!   room or, from somebody else, to the person: the room's replay at a join, pages of the archive,
+//!   what was kept while one was away, copies for one's other devices, and errors are none. On a
+//!   list of contacts it is also a stamped presence, but not the one that a contact had before;
+//! - a **list** is joined by becoming available and left by the opposite; both are over when a ping
+//!   behind the presence is answered. Who leaves its last list while in a room only takes a negative
+//!   priority (RFC 6121 section 4.7.2.3), since the end of presence would be the end of its rooms;
+//! - messages to a list are not answered for: that one addressee is not there is no refusal. What
+//!   the multicast service refuses, or somebody for another reason, has failed;
+//! - **presences** are counted from the moment the person is in the room, or there for the list of
+//!   contacts: others who come, change or go. Those who were there first, and one's own presence,
+//!   are not counted; a new nickname counts once;
+//! - a person accepts every request to become a contact; `befriend` is over when everybody on the
+//!   list has accepted, or was a contact before, and fails if somebody refuses;
 //! - an **avatar** request is refused if a person's vCard comes back as an error. A room's vCard is
 //!   one that most targets do not have: its error is an answer. So is that of the disco request for
 //!   a reserved nickname;
@@ -19,10 +29,14 @@
 //! - `login` always begins a new connection, unless one is open on which nobody has logged in.
 
 mod ask;
+mod config;
+mod direct;
 mod element;
 mod link;
 mod login;
+mod multicast;
 mod room;
+mod roster;
 mod sasl;
 mod scram;
 mod session;
@@ -31,6 +45,7 @@ mod stanza;
 mod stream;
 pub mod xml;
 
+use config::option;
 use model::{
     Ack, Encryption, EncryptionStart, Endpoint, Facts, Features, Manners, Measure, Options,
     PersonId, Protocol, Session, Shared,
@@ -63,23 +78,6 @@ const HISTORY: usize = 4;
 const SMACKS: usize = 5;
 const REGISTER: usize = 6;
 
-const OPTIONS: &[(&str, &str)] = &[
-    (
-        "domain",
-        "domain people log in to (default over TCP the URL's host name, else anon.localhost)",
-    ),
-    ("muc", "domain of the rooms (default room.localhost)"),
-    ("sasl", "plain, scram-sha-1 or scram-sha-256 (default the strongest that is offered)"),
-    ("tls", "xmpp:// only: starttls if offered (default), required, or off"),
-];
-const DEFAULTS: [(&str, &str); 3] =
-    [("domain", "anon.localhost"), ("muc", "room.localhost"), ("tls", "starttls")];
-/// Options that take one of a few words.
-const CHOICES: [(&str, &[&str]); 2] = [
-    ("sasl", &["plain", "scram-sha-1", "scram-sha-256"]),
-    ("tls", &["starttls", "required", "off"]),
-];
-
 static FACTS: Facts = Facts {
     name: "xmpp",
     about: "XMPP over WebSocket or TCP with multi-user chat (RFC 6120, 7395; XEP-0045)",
@@ -94,9 +92,13 @@ static FACTS: Facts = Facts {
         Measure::Presence,
         Measure::Typing,
         Measure::Ping,
+        Measure::Tell,
+        Measure::Multicast,
+        Measure::Rename,
+        Measure::Befriend,
     ],
     features: FEATURES,
-    options: OPTIONS,
+    options: config::OPTIONS,
     manners: Manners { echo: true, ack: Ack::Echo, stamped_joins: false },
 };
 
@@ -106,24 +108,7 @@ impl Protocol for Xmpp {
     }
 
     fn check(&self, options: &Options) -> Result<(), String> {
-        for (name, value) in options {
-            if !OPTIONS.iter().any(|(known, _)| known == name) {
-                let known: Vec<&str> = OPTIONS.iter().map(|row| row.0).collect();
-                return Err(format!("xmpp has no option `{name}`; it has {}", known.join(", ")));
-            }
-            if let Some((_, words)) = CHOICES.iter().find(|row| row.0 == name) {
-                if !words.contains(&value.as_str()) {
-                    let words = words.join(", ");
-                    return Err(format!("`{value}` is nothing for option `{name}`: {words}"));
-                }
-            } else if !is_domain(value) {
-                return Err(format!(
-                    "`{value}` is no domain for option `{name}`: it may hold lower-case letters, \
-                     digits, `.`, `-` and `_`, as in room.localhost"
-                ));
-            }
-        }
-        Ok(())
+        options.iter().try_for_each(|(name, value)| config::check(name, value))
     }
 
     /// STARTTLS and direct TLS (XEP-0368). What the target has to prove to be is the domain people
@@ -149,20 +134,6 @@ impl Protocol for Xmpp {
     ) -> Box<dyn Session> {
         Box::new(session::XmppSession::new(features, Arc::clone(shared)))
     }
-}
-
-/// The value of an option, or its default.
-fn option<'a>(options: &'a Options, name: &str) -> &'a str {
-    let default = DEFAULTS.iter().find(|(known, _)| *known == name).map_or("", |row| row.1);
-    options.get(name).map_or(default, String::as_str)
-}
-
-/// Lower case only, so that what the target sends back can be compared byte by byte.
-fn is_domain(text: &str) -> bool {
-    let fits = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'_')
-    };
-    !text.is_empty() && text.len() <= 253 && text.bytes().all(fits)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One person's conversation in XMPP: what arrives over either transport, and who looks at it.
 
-use super::element::{Element, is_live_message, plain_presence};
+use super::direct::Direct;
+use super::element::{Element, Live, is_copy, live, plain_presence};
 use super::link::Link;
 use super::login::{Login, Stage};
 use super::option;
@@ -46,6 +47,8 @@ pub(super) struct XmppSession {
     pub(super) is_secure: bool,
     /// Stream management, once the target has agreed to it.
     pub(super) smacks: Option<Box<Smacks>>,
+    /// People who are written to by name.
+    pub(super) direct: Direct,
     pub(super) link: Link,
 }
 
@@ -65,13 +68,17 @@ impl XmppSession {
             is_registered: false,
             is_secure: false,
             smacks: None,
+            direct: Direct::default(),
             link,
         }
     }
 
-    /// The domain people log in to.
+    /// The domain to log in to: that of the name if it carries one, else that of the target.
     pub(super) fn domain(&self) -> &str {
-        domain(&self.shared)
+        match &self.login {
+            Some(login) if !login.host.is_empty() => &login.host,
+            _ => domain(&self.shared),
+        }
     }
 
     pub(super) fn is_online(&self) -> bool {
@@ -82,7 +89,9 @@ impl XmppSession {
     pub(super) fn reset(&mut self, fx: &mut Effects, class: FaultClass, detail: &str) {
         let login = self.login.take().map(|login| login.token);
         let seats = self.seats.drain(..).flat_map(Seat::into_tokens);
-        for token in login.into_iter().chain(seats).chain(self.pending.drain(..)) {
+        let direct = std::mem::take(&mut self.direct).into_tokens();
+        let tokens = login.into_iter().chain(seats).chain(direct);
+        for token in tokens.chain(self.pending.drain(..)) {
             fx.failed(token, class, detail);
         }
         self.stage = Stage::Idle;
@@ -111,12 +120,25 @@ impl XmppSession {
 
     fn on_message(&mut self, now: Tick, opcode: Opcode, payload: &[u8], fx: &mut Effects) {
         match opcode {
-            Opcode::Text if self.is_online() && is_live_message(payload) => {
+            Opcode::Text if self.is_online() && self.is_live(payload) => {
                 self.count_stanza();
                 fx.deliveries(payload);
             }
             Opcode::Text => self.on_text(now, payload, fx),
             _ => self.give_up(fx, FaultClass::Protocol, "a binary frame; XMPP is text"),
+        }
+    }
+
+    /// Whether the bytes of a frame tell that what it says is said now, to this person.
+    #[inline]
+    fn is_live(&self, frame: &[u8]) -> bool {
+        match live(frame) {
+            None => false,
+            Some(Live::Room) => true,
+            Some(Live::Chat(from)) => !self.direct.is_me(from),
+            Some(Live::Presence(from)) => {
+                self.has_contacts() && !self.direct.is_me(from) && !self.is_occupant(from)
+            }
         }
     }
 
@@ -172,22 +194,29 @@ impl XmppSession {
 
     /// A message that did not look like an ordinary one: replay, archive, refusal, or odd spelling.
     fn on_odd_message(&mut self, element: Element<'_>, fx: &mut Effects) {
+        let from = element.tag.attribute("from").unwrap_or_default();
         match element.tag.attribute("type") {
-            Some("error") => {
-                if let Some(Id::Said(token)) = element.tag.attribute("id").and_then(Id::parse) {
-                    let detail = format!("message refused: {}", element.stanza_error());
-                    fx.failed(token, FaultClass::RequestRefused, detail);
-                }
-            }
-            Some("groupchat") => {
-                let is_old = |child: Element<'_>| match child.tag.local() {
-                    "delay" => !self.is_late(child),
-                    name => matches!(name, "result" | "forwarded" | "sent" | "received"),
-                };
-                if !element.children().any(is_old) {
+            Some("error") => self.on_bounced(element, fx),
+            Some("groupchat") if self.is_old(element) || is_copy(element) => {}
+            Some("groupchat") => fx.deliveries(element.source.as_bytes()),
+            _ => {
+                let is_own = self.direct.is_me(from.as_bytes());
+                if !is_own && !self.is_old(element) && !is_copy(element) {
                     fx.deliveries(element.source.as_bytes());
                 }
             }
+        }
+    }
+
+    /// A message that came back.
+    fn on_bounced(&mut self, error: Element<'_>, fx: &mut Effects) {
+        match error.tag.attribute("id").and_then(Id::parse) {
+            Some(Id::Said(token)) => {
+                let detail = format!("message refused: {}", error.stanza_error());
+                fx.failed(token, FaultClass::RequestRefused, detail);
+            }
+            Some(Id::Told(token)) => self.on_bounce(token, &error.stanza_error(), fx),
+            Some(Id::Multicast(token)) => self.on_multicast_bounce(token, error, fx),
             _ => {}
         }
     }
@@ -232,7 +261,8 @@ impl XmppSession {
             Request::Login { name, password } => {
                 let login = Login::new(token, name, password);
                 match self.stage {
-                    Stage::Welcome(offer) => {
+                    // Whoever lives elsewhere needs another stream than the one that waits.
+                    Stage::Welcome(offer) if login.host.is_empty() => {
                         self.login = Some(Box::new(login));
                         self.log_in(now, offer, "…", fx);
                     }

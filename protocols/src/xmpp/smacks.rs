@@ -6,7 +6,7 @@
 //! again after a resumption carries a `<delay/>` of the target's own domain: in a conversation
 //! that was resumed such a message is a delivery, while a room's replay is none.
 
-use super::element::Element;
+use super::element::{Element, Sight, is_late};
 use super::session::{XmppSession, send};
 use super::xml::escape;
 use model::{Effects, Event, FaultClass};
@@ -169,10 +169,25 @@ impl XmppSession {
         }
     }
 
-    /// Whether a message is old only because the target kept it while we were away.
-    pub(super) fn is_late(&self, delay: Element<'_>) -> bool {
+    /// Whether a message was said before it could be a delivery.
+    pub(super) fn is_old(&self, message: Element<'_>) -> bool {
+        is_late(message) && !self.is_resent(message)
+    }
+
+    /// Whether a presence is the one that a contact had before.
+    pub(super) fn is_past(&self, sight: Sight<'_>) -> bool {
+        sight.is_late() && !sight.element().is_some_and(|presence| self.is_resent(presence))
+    }
+
+    /// Whether a stanza is late only because the target kept it while the connection was lost: then
+    /// it is the target itself that says so.
+    pub(super) fn is_resent(&self, stanza: Element<'_>) -> bool {
+        let home = self.home();
+        let is_its = |child: Element<'_>| {
+            child.tag.local() == "delay" && child.tag.attribute("from") == Some(home)
+        };
         let is_resumed = self.smacks.as_ref().is_some_and(|smacks| smacks.is_resumed);
-        is_resumed && delay.tag.attribute("from") == Some(self.domain())
+        is_resumed && stanza.children().any(is_its)
     }
 }
 

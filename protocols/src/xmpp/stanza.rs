@@ -2,6 +2,7 @@
 
 use super::xml::escape;
 use model::{Measure, Tick, Token};
+use std::borrow::Cow;
 
 /// Something the session asks by itself; the id tells which and when, so nothing is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +65,38 @@ pub(super) enum Id {
     Ping(Token),
     /// A message said; only a refusal carries it back.
     Said(Token),
+    /// A message to one of a list; only a refusal carries it back.
+    Told(Token),
+    /// A message to the multicast service; only a refusal carries it back.
+    Multicast(Token),
+    /// A list is joined or left once this is answered.
+    There(Token),
+    /// The configuration of a room we made.
+    Configured(Token),
+    /// The list of contacts, for becoming others' contact.
+    Befriend(Token),
+    /// What a service offers, by its place among those asked; the first is the list of them.
+    Service(u32),
     /// Resource binding.
     Bind,
     /// Session establishment.
     Session,
 }
+
+/// How an id tells what its token is about.
+type OfToken = fn(Token) -> Id;
+
+const VERBS: [(char, OfToken); 9] = [
+    ('q', Id::Verb),
+    ('p', Id::Ping),
+    ('s', Id::Said),
+    ('t', Id::Told),
+    ('m', Id::Multicast),
+    ('l', Id::There),
+    ('o', Id::Configured),
+    ('f', Id::Befriend),
+    ('i', |place| Id::Service(place.0)),
+];
 
 /// Id of the resource binding.
 const BIND: &str = "bind";
@@ -94,12 +122,7 @@ impl Id {
             return Some(Id::Asked(ask, Tick::from_micros(micros)));
         }
         let token = Token(u32::try_from(read_base32(rest)?).ok()?);
-        match letter {
-            'q' => Some(Id::Verb(token)),
-            'p' => Some(Id::Ping(token)),
-            's' => Some(Id::Said(token)),
-            _ => None,
-        }
+        VERBS.iter().find(|row| row.0 == letter).map(|row| row.1(token))
     }
 
     /// The id of a verb's request.
@@ -133,7 +156,10 @@ fn read_base32(text: &str) -> Option<u64> {
     })
 }
 
-const NS_INFO: &str = "http://jabber.org/protocol/disco#info";
+/// The namespace and the feature of XEP-0033.
+pub(super) const NS_ADDRESS: &str = "http://jabber.org/protocol/address";
+/// The namespace and the feature of XEP-0030's questions about an entity.
+pub(super) const NS_INFO: &str = "http://jabber.org/protocol/disco#info";
 const NS_ITEMS: &str = "http://jabber.org/protocol/disco#items";
 
 /// A stanza under construction: text that is trusted, values that are escaped.
@@ -274,6 +300,11 @@ pub(super) fn join(occupant: &str, status: &str) -> String {
     }
 }
 
+/// XEP-0045 section 7.6.
+pub(super) fn rename(occupant: &str) -> String {
+    presence(occupant).raw("/>").0
+}
+
 /// XEP-0045 section 7.14.
 pub(super) fn leave(occupant: &str) -> String {
     presence(occupant).attribute("type", "unavailable").raw("/>").0
@@ -302,6 +333,78 @@ pub(super) fn typing(room: &str) -> String {
     message(room, "").raw(composing).0
 }
 
+/// Initial presence (RFC 6121 section 4.2).
+pub(super) const AVAILABLE: &str = "<presence xmlns='jabber:client'/>";
+/// The end of it (RFC 6121 section 4.5).
+pub(super) const UNAVAILABLE: &str = "<presence xmlns='jabber:client' type='unavailable'/>";
+/// Present without being sent messages (RFC 6121 section 4.7.2.3).
+pub(super) const DEAF: &str = "<presence xmlns='jabber:client'><priority>-1</priority></presence>";
+
+/// A request for a subscription, or its answer (RFC 6121 section 3.1).
+pub(super) fn subscription(to: &str, kind: &str) -> String {
+    presence(to).attribute("type", kind).raw("/>").0
+}
+
+fn chat(to: &str, id: &str) -> Pen {
+    Pen::new("<message xmlns='jabber:client' type='chat'")
+        .attribute("to", to)
+        .attribute("id", id)
+        .raw(">")
+}
+
+/// RFC 6121 section 5.2.
+pub(super) fn tell(to: &str, text: &str, id: &str) -> String {
+    chat(to, id).raw("<body>").text(text).raw("</body></message>").0
+}
+
+/// XEP-0033 section 4: one message to the service, with an address of that kind for each.
+pub(super) fn multicast<'a>(
+    service: &str,
+    (kind, addresses): (&str, impl Iterator<Item = Cow<'a, str>>),
+    text: &str,
+    id: &str,
+) -> String {
+    let mut pen = chat(service, id).raw("<addresses").attribute("xmlns", NS_ADDRESS).raw(">");
+    for address in addresses {
+        let start = pen.raw("<address").attribute("type", kind);
+        pen = start.attribute("jid", &address).raw("/>");
+    }
+    pen.raw("</addresses><body>").text(text).raw("</body></message>").0
+}
+
+/// A form for the owner of a room (XEP-0045 section 10.1.3); without fields the room is as the
+/// target has it (section 10.1.2). A name that comes several times is one field of several values.
+pub(super) fn configuration(room: &str, fields: &[(String, String)], id: &str) -> String {
+    let mut pen = iq("set", room, id)
+        .raw("<query xmlns='http://jabber.org/protocol/muc#owner'>")
+        .raw("<x xmlns='jabber:x:data' type='submit'>");
+    if !fields.is_empty() {
+        let kind = "http://jabber.org/protocol/muc#roomconfig";
+        pen = pen.raw("<field var='FORM_TYPE'><value>").raw(kind).raw("</value></field>");
+    }
+    for (place, (name, _)) in fields.iter().enumerate() {
+        if fields[..place].iter().any(|(other, _)| other == name) {
+            continue;
+        }
+        pen = pen.raw("<field").attribute("var", name).raw(">");
+        for (_, value) in fields.iter().filter(|(other, _)| other == name) {
+            pen = pen.raw("<value>").text(value).raw("</value>");
+        }
+        pen = pen.raw("</field>");
+    }
+    pen.raw("</x></query></iq>").0
+}
+
+/// What we are and can do (XEP-0030 section 3.1).
+pub(super) fn about_us(to: &str, id: &str) -> String {
+    let mut pen = iq("result", to, id).raw("<query").attribute("xmlns", NS_INFO).raw(">");
+    pen = pen.raw("<identity category='client' type='bot' name='throng'/>");
+    for feature in [NS_INFO, "urn:xmpp:ping", NS_ADDRESS] {
+        pen = pen.raw("<feature").attribute("var", feature).raw("/>");
+    }
+    pen.raw("</query></iq>").0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,9 +420,10 @@ mod tests {
             }
         }
         for token in [Token(0), Token(u32::MAX)] {
-            assert_eq!(Id::parse(&Id::of('q', token)), Some(Id::Verb(token)));
-            assert_eq!(Id::parse(&Id::of('p', token)), Some(Id::Ping(token)));
-            assert_eq!(Id::parse(&Id::of('s', token)), Some(Id::Said(token)));
+            for (letter, make) in VERBS {
+                assert_eq!(Id::parse(&Id::of(letter, token)), Some(make(token)));
+                assert!(ASKS.iter().all(|row| row.1 != letter), "{letter}");
+            }
         }
         assert_eq!(Id::parse("bind"), Some(Id::Bind));
         assert_eq!(Id::parse("session"), Some(Id::Session));

@@ -4,17 +4,21 @@ use super::fake::Hall;
 use super::{FEATURES, Xmpp};
 use crate::wire::frame::{self, Opcode};
 use model::{
-    Effects, Endpoint, Event, FaultClass, Features, Measure, Options, Protocol, Request, Rng,
+    Effects, Endpoint, Event, FaultClass, Features, List, Measure, Options, Protocol, Request, Rng,
     RoomName, Session, Shared, Stamp, Tick, Token,
 };
 use std::sync::Arc;
 
 const ROOM: RoomName<'static> = RoomName { id: 3, name: "Live" };
+const LIST: RoomName<'static> = RoomName { id: 8, name: "friends" };
 const RUN: u32 = 5;
 
 fn shared() -> Arc<Shared> {
     let endpoint = Endpoint::parse("ws://127.0.0.1:5280/xmpp-websocket").unwrap();
-    Arc::new(Shared::new(endpoint, Options::new(), 1 << 20))
+    let mut shared = Shared::new(endpoint, Options::new(), 1 << 20);
+    let names = ["ann", "bob", "cid"].map(Box::from).to_vec();
+    shared.lists.push(List { room: LIST.id, names, is_roster: true });
+    Arc::new(shared)
 }
 
 fn features(names: &[&str]) -> Features {
@@ -208,7 +212,7 @@ fn what_carries_a_stamp_and_is_no_delivery() {
         (format!("{live}{live}"), 2),
         (format!(" {live}\n"), 1),
         (live.replace("groupchat", "error"), 0),
-        (live.replace("groupchat", "chat"), 0),
+        (live.replace("groupchat", "chat"), 1),
         (live.replace("</body>", "</body><delay xmlns='urn:xmpp:delay'/>"), 0),
         (
             format!(
@@ -250,10 +254,83 @@ fn answers_that_were_never_asked_for_are_not_believed() {
     let mut people = People::new(1, &[]);
     people.enter(0);
     let before = people.events().count();
-    for id in ["v0-1", "d0-1", "q3", "p9", "q1", "bind", "session"] {
+    let ids = ["v0-1", "d0-1", "q3", "p9", "q1", "l1", "o2", "f1", "i0", "i1", "bind", "session"];
+    for id in ids {
         people.feed(0, &format!("<iq type='result' id='{id}'/>"));
     }
     assert_eq!(people.events().count(), before);
+}
+
+/// Deliveries and presences of somebody who is there for the list, hears this, and answers nothing.
+fn heard_from(frame: &str) -> (usize, usize) {
+    let mut people = People::new(1, &[]);
+    people.enter(0);
+    people.act(0, 3, Request::Join { room: LIST, nick: "", status: "" });
+    assert_eq!(people.list[0].1.events.last(), Some(&Event::Done(Token(3), Ok(()))));
+    people.feed(0, frame);
+    assert_eq!((&people.list[0].1.close, people.list[0].1.out.len()), (&None, 0), "{frame}");
+    let presences = people.events().filter(|event| **event == Event::Presences(LIST.id, 1)).count();
+    (people.deliveries(), presences)
+}
+
+#[test]
+fn what_is_said_in_somebody_elses_name_counts_nothing() {
+    let text = stamp_text(7);
+    let body = format!("<body>{text}</body>");
+    let chat = |head: &str| format!("<message type='chat' {head}>{body}</message>");
+    let status = |head: &str| format!("<presence {head}><status>{text}</status></presence>");
+    let rows: [(String, (usize, usize)); 17] = [
+        (chat("from='bob@anon.localhost/x'"), (1, 0)),
+        (chat("from='ann@anon.localhost/x'"), (0, 0)),
+        (chat("from='ann@anon.localhost'"), (0, 0)),
+        (chat("from=\"ann@anon.localhost\""), (0, 0)),
+        (format!(" {}", chat("from='ann@anon.localhost'")), (0, 0)),
+        (chat("from='ann@anon.localhost.example/x'"), (1, 0)),
+        (chat(""), (1, 0)),
+        (chat("from='bob@anon.localhost/x'").replace("chat", "headline"), (1, 0)),
+        (chat("from='bob@anon.localhost/x'").replace("chat", "error"), (0, 0)),
+        (status("from='bob@anon.localhost/x'"), (1, 0)),
+        (status("from='ann@anon.localhost/r1'"), (0, 0)),
+        (status("from='live@room.localhost/bob'"), (0, 0)),
+        (status("from='bob@anon.localhost/x' type='error'"), (0, 0)),
+        (status("from='bob@anon.localhost/x' type='probe'"), (0, 0)),
+        (status("from='bob@anon.localhost/x' type='unavailable'"), (0, 1)),
+        ("<presence from='cid@anon.localhost/x'/>".into(), (0, 1)),
+        ("<presence from='dan@anon.localhost/x'/>".into(), (0, 0)),
+    ];
+    for (frame, expect) in rows {
+        assert_eq!(heard_from(&frame), expect, "{frame}");
+    }
+}
+
+#[test]
+fn a_domain_with_many_services_is_asked_about_a_few() {
+    let mut people = People::new(1, &[]);
+    people.enter(0);
+    let (session, fx) = &mut people.list[0];
+    for token in 0..70 {
+        let text = stamp_text(token);
+        session.act(
+            people.now,
+            Token(10 + token),
+            Request::Multicast { list: LIST, text: &text },
+            fx,
+        );
+    }
+    let is_backlog = |event: &&Event| match event {
+        Event::Done(_, Err(fault)) => fault.class == FaultClass::Backlog,
+        _ => false,
+    };
+    assert_eq!(fx.events.iter().filter(is_backlog).count(), 70 - 64, "the others wait");
+    fx.out.clear();
+    let items: String = (0..5_000).map(|n| format!("<item jid='s{n}.localhost'/>")).collect();
+    let answer =
+        format!("<iq type='result' id='i0' from='anon.localhost'><query>{items}</query></iq>");
+    people.feed(0, &answer);
+    let written = people.list[0].1.out.len();
+    assert!((1..32 * 200).contains(&written), "{written} bytes");
+    people.feed(0, &answer);
+    assert_eq!(people.list[0].1.out.len(), written, "asked once");
 }
 
 #[test]

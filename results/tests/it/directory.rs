@@ -25,6 +25,7 @@ pub(crate) fn plan() -> Plan {
         target: TargetRef { name: "yardstick".to_owned(), options: BTreeMap::new() },
         protocol: "yardstick".to_owned(),
         rooms: vec!["live".to_owned()],
+        lists: Vec::new(),
         crowds: Vec::new(),
         phases: Vec::new(),
         limits: Limits::default(),

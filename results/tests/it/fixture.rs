@@ -216,6 +216,7 @@ pub(crate) fn plan() -> Plan {
         target: TargetRef { name: "prosody".to_owned(), options: BTreeMap::new() },
         protocol: "xmpp".to_owned(),
         rooms: vec!["live".to_owned()],
+        lists: Vec::new(),
         crowds: vec![Crowd {
             name: "viewers".to_owned(),
             size: SIZE,

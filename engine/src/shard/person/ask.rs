@@ -21,7 +21,9 @@ impl Person {
         intended: Tick,
     ) {
         let now = desk.net.now();
-        self.count_asked(desk, measure);
+        // A presence that no list is owed is a request like others.
+        let is_said = measure.is_said() && room.is_some();
+        self.count_asked(desk, measure, is_said);
         if self.link == Link::Down && measure != Measure::Login {
             let fault = Fault::new(FaultClass::Offline, "there is no connection");
             return self.refuse(desk, measure, &fault, now);
@@ -39,11 +41,14 @@ impl Person {
             deadline: Tick(now.0 + self.patience_ns(desk, measure)),
             room: room.id,
             number: 0,
+            is_numbered: is_said,
         };
         match measure {
             Measure::Login => self.login(desk, pending),
             Measure::Join => self.join(desk, pending, room),
-            Measure::Say => self.say(desk, pending, room, text),
+            _ if is_said => self.say(desk, pending, room, text),
+            Measure::Presence => self.show(desk, pending, text),
+            Measure::Rename => self.rename(desk, pending, room),
             Measure::Leave => {
                 self.begin_leave(desk, room.id);
                 self.send(desk, pending, Request::Leave { room });
@@ -60,9 +65,9 @@ impl Person {
         self.apply(desk, now);
     }
 
-    fn count_asked<N: Net>(&mut self, desk: &mut Desk<N>, measure: Measure) {
+    fn count_asked<N: Net>(&mut self, desk: &mut Desk<N>, measure: Measure, is_said: bool) {
         desk.interval.measure(measure).asked += 1;
-        if measure == Measure::Say {
+        if is_said {
             desk.interval.counters.sends_due += 1;
             desk.tally(self.phase).sends_due += 1;
         }
@@ -82,8 +87,10 @@ impl Person {
     }
 
     fn login<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending) {
-        if self.is_used {
-            // A conversation cannot be taken up again: the person begins a new one.
+        if self.limbo.is_some() {
+            desk.interval.measure(Measure::Resume).asked += 1;
+        } else if self.is_used {
+            // The old conversation is over: the person begins a new one.
             let setup = &desk.setup;
             let features = desk.features(self.phase);
             self.session = setup.protocol.session(self.id, features, &setup.shared);
@@ -125,18 +132,44 @@ impl Person {
         tally.sends_late += is_late;
         let manners = desk.manners;
         let is_stamped = desk.is_stamped();
-        if let Some(stay) = self.stay(room.id).filter(|_| !manners.echo) {
+        let has_own_copy = manners.echo && !pending.is_silent();
+        if let Some(stay) = self.stay(room.id).filter(|_| !has_own_copy) {
             // The sender's own copy never comes: the sender has it already.
             stay.receive(&stamp, is_stamped, false);
         }
         let mut said = std::mem::take(&mut desk.text);
         speak(&mut said, &stamp, text, self.mind.rng());
-        let request = Request::Say { room, text: &said };
+        let request = match pending.measure {
+            Measure::Tell => Request::Tell { list: room, text: &said },
+            Measure::Multicast => Request::Multicast { list: room, text: &said },
+            Measure::Presence => Request::Presence { list: Some(room), status: &said },
+            _ => Request::Say { room, text: &said },
+        };
         match manners.ack {
+            _ if pending.is_silent() => {
+                pending.deadline = Tick(pending.sent.0 + desk.setup.plan.limits.settle_ns);
+                self.send(desk, pending, request);
+            }
             Ack::Silence => self.session.act(pending.sent, pending.token, request, &mut desk.fx),
             _ => self.send(desk, pending, request),
         }
         desk.text = said;
+    }
+
+    /// Changes the presence to one that nobody is owed.
+    fn show<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending, text: Option<&Text>) {
+        let status = match text {
+            Some(Text::Lines(lines)) => lines.first().map_or("", String::as_str),
+            _ => "",
+        };
+        self.send(desk, pending, Request::Presence { list: None, status });
+    }
+
+    /// Takes a name that nobody had before in this run.
+    fn rename<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending, room: RoomName<'_>) {
+        let (name, _) = self.account(desk);
+        let nick = format!("{name}-{}", pending.token.0);
+        self.send(desk, pending, Request::Rename { room, nick: &nick });
     }
 
     /// Numbers what is about to be sent, and stamps it.
@@ -166,7 +199,8 @@ impl Person {
         let stay = self.stays.swap_remove(at);
         desk.gauges.seats -= u64::from(stay.is_joined());
         let is_stamped = desk.is_stamped();
-        stay.settle(&desk.setup.board, is_stamped, &mut desk.interval.counters);
+        let is_seen = desk.setup.plan.list(stay.room()).is_none_or(|list| list.is_roster);
+        stay.settle(&desk.setup.board, is_stamped, is_seen, &mut desk.interval.counters);
     }
 
     pub(super) fn stay(&mut self, room: RoomId) -> Option<&mut Stay> {
@@ -208,7 +242,7 @@ fn plain_request(measure: Measure, room: RoomName<'_>, limit: u32) -> Option<Req
         Measure::Typing => Request::Typing { room },
         Measure::Read => Request::Read { room },
         Measure::Ping => Request::Ping,
-        Measure::Presence => Request::Presence { list: None, status: "" },
+        Measure::Befriend => Request::Befriend { list: room },
         _ => return None,
     })
 }

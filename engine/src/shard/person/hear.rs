@@ -5,6 +5,7 @@ use crate::board::Cell;
 use crate::net::Net;
 use crate::shard::closed_by_target;
 use crate::shard::desk::{AUDITED_SENDERS_MAX, Desk};
+use crate::shard::stay::Stay;
 use crate::shard::window::Kind;
 use model::{
     Ack, Counters, Event, Fault, FaultClass, Measure, Outcome, Receipt, Request, Stamp, Tick, Token,
@@ -134,7 +135,7 @@ impl Person {
                 stats.service.record(now.ns_since(sent));
             }
             Event::Answered { measure, outcome: Err(fault), .. } => desk.fault(measure, &fault),
-            Event::Resumed => {}
+            Event::Resumed => self.resumed(desk, now),
             Event::Connected => {
                 self.link = Link::Up;
                 self.link_deadline.0 = Tick::NEVER;
@@ -242,7 +243,9 @@ impl Person {
             Measure::Login => self.logged_in(desk, is_ok),
             Measure::Join => self.joined(desk, &pending, is_ok),
             Measure::Leave => self.left(desk, &pending),
-            Measure::Say => desk.windows.settle(Kind::Message, pending.room, pending.number),
+            _ if pending.is_numbered => {
+                desk.windows.settle(Kind::Message, pending.room, pending.number);
+            }
             _ => {}
         }
         if model::DeedVerb::Ask(pending.measure).is_awaited() {
@@ -255,6 +258,7 @@ impl Person {
         if !is_ok {
             return self.give_up(desk);
         }
+        self.forget_lost(desk);
         self.is_online = true;
         desk.gauges.online += 1;
         if !desk.has_join(self.phase) {
@@ -276,7 +280,9 @@ impl Person {
             stay.joined(&board, is_stamped);
             desk.gauges.seats += 1;
         }
-        self.mind.joined(room);
+        if desk.setup.plan.list(room).is_none() {
+            self.mind.joined(room);
+        }
         self.entered(desk);
     }
 
@@ -300,11 +306,11 @@ impl Person {
         // What was said here and not acknowledged by now never will be.
         let fault =
             Fault::new(FaultClass::RequestTimeout, "not acknowledged before the room was left");
-        self.abandon(desk, &fault, |other| other.measure == Measure::Say && other.room == room);
+        self.abandon(desk, &fault, |other| other.is_numbered && other.room == room);
     }
 
     /// Takes requests as failed that cannot be answered any more.
-    fn abandon<N: Net>(
+    pub(super) fn abandon<N: Net>(
         &mut self,
         desk: &mut Desk<N>,
         fault: &Fault,
@@ -315,7 +321,9 @@ impl Person {
             desk.gauges.waiting -= 1;
             desk.fault(pending.measure, fault);
             match pending.measure {
-                Measure::Say => desk.windows.settle(Kind::Message, pending.room, pending.number),
+                _ if pending.is_numbered => {
+                    desk.windows.settle(Kind::Message, pending.room, pending.number);
+                }
                 Measure::Join if desk.is_stamped() => {
                     desk.windows.settle(Kind::Announcement, pending.room, pending.number);
                 }
@@ -334,6 +342,12 @@ impl Person {
 
     pub(super) fn miss_deadlines<N: Net>(&mut self, desk: &mut Desk<N>, now: Tick) {
         while let Some(pending) = self.pending.iter().find(|pending| pending.deadline <= now) {
+            if pending.is_silent() {
+                // Nobody acknowledges it: not refused by now is as good as taken.
+                let token = pending.token;
+                self.settled(desk, token);
+                continue;
+            }
             let class = match pending.measure {
                 Measure::Login => FaultClass::LoginTimeout,
                 _ => FaultClass::RequestTimeout,
@@ -342,6 +356,18 @@ impl Person {
             let what = format!("`{}` was not answered in {waited} s", pending.measure.name());
             self.answered(desk, pending.token, Err(Fault::new(class, what)), now);
         }
+    }
+
+    /// A message that nobody acknowledges was not refused in time.
+    fn settled<N: Net>(&mut self, desk: &mut Desk<N>, token: Token) {
+        let Some(at) = self.pending.iter().position(|pending| pending.token == token) else {
+            return;
+        };
+        let pending = self.pending.swap_remove(at);
+        desk.gauges.waiting -= 1;
+        desk.interval.measure(pending.measure).done += 1;
+        desk.windows.settle(Kind::Message, pending.room, pending.number);
+        self.is_unsettled = true;
     }
 
     /// The target has closed the connection.
@@ -385,9 +411,20 @@ impl Person {
     }
 
     /// Closes the connection and settles everything that depended on it.
-    fn put_down<N: Net>(&mut self, desk: &mut Desk<N>) {
+    pub(super) fn put_down<N: Net>(&mut self, desk: &mut Desk<N>) {
         let fault = Fault::new(FaultClass::Offline, "the person hung up before the answer");
         self.abandon(desk, &fault, |_| true);
+        let stays = match self.limbo.take() {
+            Some(limbo) => *limbo,
+            None => std::mem::take(&mut self.stays),
+        };
+        self.end_stays(desk, stays);
+        self.unlink(desk);
+    }
+
+    /// Settles all stays as these ones.
+    pub(super) fn end_stays<N: Net>(&mut self, desk: &mut Desk<N>, stays: Vec<Stay>) {
+        self.stays = stays;
         while !self.stays.is_empty() {
             let room = self.stays[0].room();
             self.mind.left(room);
@@ -395,6 +432,10 @@ impl Person {
             desk.setup.board.bump(room, desk.setup.source, Cell::LeavesDone);
             self.end_stay(desk, 0);
         }
+    }
+
+    /// Closes the connection.
+    pub(super) fn unlink<N: Net>(&mut self, desk: &mut Desk<N>) {
         if matches!(self.link, Link::Rising | Link::Up) {
             desk.gauges.connected -= 1;
         }
