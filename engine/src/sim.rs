@@ -230,7 +230,7 @@ impl Outcome {
             match dispatch {
                 Dispatch::Interval(interval) => self.intervals.push(*interval),
                 Dispatch::Status(status) => conductor.hear(*status),
-                Dispatch::Ended { .. } => {}
+                Dispatch::Ended { .. } | Dispatch::Lost { .. } => {}
             }
         }
     }

@@ -19,6 +19,12 @@ pub trait Protocol: Send + Sync {
         self.facts().manners
     }
 
+    /// Whether the target tells people of each other's coming and going at all: where it does not,
+    /// no announcement is expected.
+    fn announces(&self, _: &Options) -> bool {
+        true
+    }
+
     /// Checks the target's options once, before anybody dials. The error is advice for the user.
     fn check(&self, options: &Options) -> Result<(), String>;
 

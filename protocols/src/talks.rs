@@ -6,7 +6,8 @@
 //! after: NAME                  first plays talks/NAME.talk
 //! options: domain=localhost    options of the target
 //! features: avatars history    features of the person
-//! list: friends ann bob        a list of people, before the first verb; `contacts:` is one of contacts
+//! list: friends ann bob        a list of people, before the first verb
+//! contacts: all ann bob        a list of people who are each other's contacts
 //! time: 250us                  it is that late now
 //! user does: join live as ann  a verb; requests are numbered from 1
 //! peer opens                   the connection is open

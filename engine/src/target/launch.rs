@@ -1,7 +1,8 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
+use super::folder::TargetFolder;
 use super::prepare::{carry_out, prepare};
-use super::spec::{Knob, Spec, fill};
+use super::spec::{Spec, fill};
 use crate::clock::Clock;
 use crate::http;
 use model::Endpoint;
@@ -39,7 +40,7 @@ pub struct Running {
     instances: Vec<Instance>,
     stop_signal: libc::c_int,
     stop_within: Duration,
-    folder: PathBuf,
+    folder: TargetFolder,
 }
 
 struct Instance {
@@ -60,7 +61,7 @@ pub fn launch(
 ) -> Result<Running, String> {
     check_needs(spec)?;
     let cache = prepare(spec, clock)?;
-    let folder = make_folder()?;
+    let folder = TargetFolder::make()?;
     let mut running = Running {
         url: String::new(),
         endpoints: Vec::new(),
@@ -77,15 +78,20 @@ pub fn launch(
     if let Some(cache) = cache {
         blanks.insert("cache".into(), cache.display().to_string());
     }
-    let instances: usize = fill(&spec.instances, &blanks)?.parse().unwrap_or(0);
-    if !(1..=INSTANCES_MAX).contains(&instances) {
-        return Err(format!("a target can have 1 to {INSTANCES_MAX} instances"));
-    }
-    for number in 0..instances {
+    for number in 0..instances(spec, knobs)? {
         running.start_instance(spec, number, blanks.clone(), clock)?;
     }
     running.version = version(spec, &blanks).unwrap_or_default();
     Ok(running)
+}
+
+/// How many instances of a target these knobs ask for, among which people are shared out.
+pub fn instances(spec: &Spec, knobs: &BTreeMap<String, String>) -> Result<usize, String> {
+    let count = fill(&spec.instances, &spec.knob_blanks(knobs))?.parse().unwrap_or(0);
+    match (1..=INSTANCES_MAX).contains(&count) {
+        true => Ok(count),
+        false => Err(format!("a target can have 1 to {INSTANCES_MAX} instances")),
+    }
 }
 
 impl Running {
@@ -131,7 +137,7 @@ impl Running {
         mut blanks: BTreeMap<String, String>,
         clock: &Clock,
     ) -> Result<(), String> {
-        let folder = self.folder.join(number.to_string());
+        let folder = self.folder.path.join(number.to_string());
         let owner = spec.user.as_deref().filter(|_| is_root()).map(find_user).transpose()?;
         copy_files(spec, &folder, owner).map_err(|error| {
             format!("cannot lay out the target in {}: {error}", folder.display())
@@ -141,14 +147,7 @@ impl Running {
         for (name, port) in spec.ports.iter().zip(&ports) {
             blanks.insert(format!("port.{name}"), port.to_string());
         }
-        let known = blanks.clone();
-        for (name, text) in blanks.iter_mut().filter(|(name, _)| name.starts_with("knob.")) {
-            // A text that the user gave stands for itself.
-            let is_own = spec.knobs.get(&name["knob.".len()..]).is_some_and(Knob::has_texts);
-            if is_own {
-                *text = fill(text, &known)?;
-            }
-        }
+        spec.fill_texts(&mut blanks)?;
         let port = spec.ports.iter().position(|name| *name == spec.ready.port);
         let port =
             port.map(|at| ports[at]).ok_or("`ready.port` in target.yaml is no port of it")?;
@@ -223,7 +222,7 @@ impl Drop for Running {
             }
         }
         // A folder that cannot be removed lies in the system's temporary place.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.folder.path);
     }
 }
 
@@ -306,22 +305,6 @@ fn home(spec: &Spec) -> String {
 }
 
 /// A fresh folder that a server under another user may enter.
-fn make_folder() -> Result<PathBuf, String> {
-    let base = std::env::temp_dir();
-    for attempt in 0..1_000u32 {
-        let folder = base.join(format!("throng-{}-{attempt}", std::process::id()));
-        match fs::create_dir(&folder) {
-            Ok(()) => {
-                let _ = fs::set_permissions(&folder, fs::Permissions::from_mode(0o755));
-                return Ok(folder);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(format!("cannot make {}: {error}", folder.display())),
-        }
-    }
-    Err(format!("cannot make a fresh folder in {}", base.display()))
-}
-
 fn copy_files(spec: &Spec, folder: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     fs::create_dir(folder)?;
     for name in &spec.files {

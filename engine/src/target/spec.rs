@@ -140,7 +140,7 @@ pub struct Knob {
 
 impl Knob {
     /// Whether its values stand for texts of target.yaml.
-    pub(super) fn has_texts(&self) -> bool {
+    fn has_texts(&self) -> bool {
         self.values.0.iter().any(|(value, text)| value != text)
     }
 }
@@ -280,6 +280,18 @@ impl Spec {
             (format!("knob.{name}"), text.unwrap_or(value).to_owned())
         };
         knobs.iter().map(text).collect()
+    }
+
+    /// Fills the blanks within texts that knobs stand for. What the user gave stands for itself.
+    pub(super) fn fill_texts(&self, blanks: &mut BTreeMap<String, String>) -> Result<(), String> {
+        let known = blanks.clone();
+        let texts = self.knobs.iter().filter(|(_, knob)| knob.has_texts());
+        for (name, _) in texts {
+            if let Some(text) = blanks.get_mut(&format!("knob.{name}")) {
+                *text = fill(text, &known)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, Processes, ratio};
 use crate::run::{Buckets, Run, Second};
 use crate::stats;
 use crate::summary::{PhaseRow, Usage};
-use model::{Measure, ProbeSample};
+use model::Measure;
 use serde::{Deserialize, Serialize};
 
 /// Fewest durations from which a percentile is worth a row.
@@ -95,18 +95,7 @@ fn figures_of(run: &Run, from_s: f64, is_with_announcements: bool) -> Vec<Figure
         }
     }
     all.extend(costs(&analysis, is_with_announcements));
-    all.extend(memory_per_person(run, &analysis));
     all
-}
-
-/// What the target's memory grew by, for each of the most people that were online at once.
-fn memory_per_person(run: &Run, analysis: &Analysis) -> Option<Figure> {
-    let people = analysis.summary.people.online_max;
-    let rss = |sample: &ProbeSample| sample.target.iter().map(|process| process.rss_bytes).sum();
-    let mut readings = run.probes.iter().filter(|sample| !sample.target.is_empty()).map(rss);
-    let first: u64 = readings.next().filter(|_| people > 0)?;
-    let grown = readings.max()?.saturating_sub(first);
-    Some(figure("target memory per person", Unit::Bytes, ratio(grown as f64, people as f64)))
 }
 
 fn deliveries(run: &Run, from_s: f64, is_with_announcements: bool) -> Vec<Figure> {
@@ -149,6 +138,9 @@ fn costs(analysis: &Analysis, is_with_announcements: bool) -> Vec<Figure> {
     if let Some(usage) = &summary.target_usage {
         all.push(figure("target CPU", Unit::CpuSeconds, usage.cpu_s));
         all.push(figure("target memory, most", Unit::Bytes, usage.rss_peak_bytes as f64));
+    }
+    if let Some(each) = &summary.memory_per_person {
+        all.push(figure("target memory per person", Unit::Bytes, each.peak_bytes as f64));
     }
     let announced = u64::from(is_with_announcements) * summary.ledger.announcements_received;
     let received = (summary.ledger.received + announced) as f64;

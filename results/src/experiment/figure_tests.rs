@@ -13,7 +13,6 @@ fn run() -> Run {
         latency.record_n(ms * 1_000_000 + u64::from(i) * 100, 100);
         let mut second = Second { second: i, ..Second::default() };
         second.counters.deliveries = 100;
-        second.gauges.online = u64::from(i.min(20));
         let stats =
             MeasureSecond { done: 100, latency: (&latency).into(), ..MeasureSecond::default() };
         second.measures.insert(Measure::Delivery, stats);
@@ -24,7 +23,7 @@ fn run() -> Run {
         target: vec![ProcessSample {
             pid: 1,
             cpu_ns: i * 100_000_000,
-            rss_bytes: (5 << 20) + i.min(100) * 1_000,
+            rss_bytes: 5 << 20,
             ..ProcessSample::default()
         }],
         ..ProbeSample::default()
@@ -61,10 +60,4 @@ fn cpu_per_delivery_is_of_the_same_seconds() {
         let each = named(&figures(&run(), from_s), "target CPU per delivery");
         assert!((each - 0.005).abs() < 1e-4, "{from_s}: {each}");
     }
-}
-
-#[test]
-fn memory_per_person_is_what_it_grew_by() {
-    let each = named(&figures(&run(), 0.0), "target memory per person");
-    assert_eq!(each, 100_000.0 / 20.0);
 }
