@@ -136,18 +136,14 @@ pub fn sweep(design: &Design, trials: &[Trial], seed: u64) -> Result<(Sweep, Dra
     Ok((sweep, drawn))
 }
 
-/// What each phase cost the target, where there are several: people who only come so that others
-/// can write to them are a cost of another phase.
+/// What each phase and its stages cost the target, where there are several: people who only come so
+/// that others can write to them are a cost of another phase.
 fn of_phases(run: &Run) -> Vec<Figure> {
     let analysis = Analysis::of(run);
     let phases = analysis.summary.phases.iter().filter(|phase| phase.arrivals);
-    let names: Vec<&str> = phases.map(|phase| phase.name.as_str()).collect();
-    if names.len() < 2 {
-        return Vec::new();
-    }
-    let all = phase_figures(&analysis).into_iter();
-    let whole = all.filter(|figure| names.contains(&figure.name.as_str()));
-    whole.map(|figure| Figure { name: format!("CPU while {}", figure.name), ..figure }).collect()
+    let all = if phases.count() < 2 { Vec::new() } else { phase_figures(&analysis) };
+    let named = |figure: Figure| Figure { name: format!("CPU while {}", figure.name), ..figure };
+    all.into_iter().map(named).collect()
 }
 
 impl Growth {

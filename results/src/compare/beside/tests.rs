@@ -3,6 +3,7 @@
 use super::*;
 use crate::compare::Load;
 use crate::experiment::Better;
+use crate::run::Status;
 use model::Rng;
 
 /// Means of the base, and how much runs spread.
@@ -67,6 +68,35 @@ fn another_load_has_no_ratio_and_says_so() {
     let told = three(1, |sides| sides[1].runs = 2);
     assert_eq!(told.exit_code(), 3);
     assert!(told.remarks[0].contains("ejabberd: 2 usable runs"), "{:?}", told.remarks);
+}
+
+#[test]
+fn announcements_count_only_where_every_side_has_them() {
+    let trial = |owed: u64, is_usable: bool| {
+        let mut trial = Trial::default();
+        if is_usable {
+            trial.summary.status = Status::Finished;
+        }
+        trial.summary.ledger.announcements_owed = owed;
+        trial
+    };
+    let side = |owed: &[(u64, bool)]| {
+        let trials = owed.iter().map(|&(owed, is_usable)| trial(owed, is_usable));
+        (String::new(), trials.collect::<Vec<Trial>>())
+    };
+    for (base, other, is_mixed) in [
+        (&[(5, true), (5, true)][..], &[(4, true)][..], false),
+        (&[(0, true)], &[(0, true), (0, true)], false),
+        (&[(5, true)], &[(0, true)], true),
+        (&[(5, true)], &[(0, false)], false),
+        (&[], &[(7, true)], false),
+    ] {
+        assert_eq!(
+            is_announced_on_some(&[side(base), side(other)]),
+            is_mixed,
+            "{base:?} {other:?}"
+        );
+    }
 }
 
 #[test]
