@@ -10,6 +10,7 @@
 //! contacts: all ann bob        a list of people who are each other's contacts
 //! time: 250us                  it is that late now
 //! user does: join live as ann  a verb; requests are numbered from 1
+//! connection breaks            without a word; the person keeps the conversation or forgets it
 //! peer opens                   the connection is open
 //! peer accepts                 the upgrade is accepted
 //! peer answers: 200 {}         an answer over HTTP before the upgrade: status and body
@@ -182,6 +183,11 @@ impl Player {
             "user wakes" => {
                 self.now = self.fx.wake.take().expect("nobody asked to be woken");
                 self.session.as_mut().unwrap().wake(self.now, &mut self.fx);
+            }
+            "connection breaks" => {
+                let is_kept = self.session.as_mut().unwrap().lost(self.now);
+                let what = if is_kept { "keeps" } else { "forgets" };
+                self.page.push(format!("user {what} the conversation"));
             }
             "peer opens" => {
                 self.is_upgraded = false;

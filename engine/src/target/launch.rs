@@ -1,10 +1,11 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
 use super::folder::TargetFolder;
-use super::prepare::{carry_out, prepare};
-use super::spec::{Spec, fill};
+use super::prepare::{carry_out, command, prepare};
+use super::spec::{Need, Spec, fill};
 use crate::clock::Clock;
 use crate::http;
+use crate::probe::with_children;
 use model::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -59,7 +60,7 @@ pub fn launch(
     throng: &Path,
     clock: &Clock,
 ) -> Result<Running, String> {
-    check_needs(spec)?;
+    check_needs(spec, knobs)?;
     let cache = prepare(spec, clock)?;
     let folder = TargetFolder::make()?;
     let mut running = Running {
@@ -227,7 +228,7 @@ impl Drop for Running {
 }
 
 impl Instance {
-    /// Waits until the child itself, not some other server, listens on the port.
+    /// Waits until the child or one of its own, not some other server, listens on the port.
     fn wait_until_ready(
         &mut self,
         port: u16,
@@ -235,7 +236,9 @@ impl Instance {
         clock: &Clock,
     ) -> Result<(), String> {
         let deadline = clock.now() + within;
-        while !is_listening(self.child.id(), port) {
+        let root = self.child.id();
+        let own = || with_children(BTreeSet::from([root]));
+        while !own().into_iter().any(|pid| is_listening(pid, port)) {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(format!(
                     "the target ended while starting ({status}).{}",
@@ -278,9 +281,9 @@ pub(super) fn tail(path: &Path) -> io::Result<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Whether the programs a target needs are installed; the error says how to install the first that
-/// is missing.
-pub fn check_needs(spec: &Spec) -> Result<(), String> {
+/// Whether the programs are installed that a target needs with these knobs; the error says how to
+/// install the first that is missing.
+pub fn check_needs(spec: &Spec, knobs: &BTreeMap<String, String>) -> Result<(), String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let is_there = |command: &str| {
         // Servers are often installed where only root looks.
@@ -289,7 +292,9 @@ pub fn check_needs(spec: &Spec) -> Result<(), String> {
             || folders.into_iter().any(|folder| folder.join(command).exists())
     };
     let placed = |text: &str| text.replace("{folder}", &home(spec));
-    match spec.needs.iter().find(|need| !is_there(&placed(&need.command))) {
+    let mut needs = spec.needs.iter();
+    let is_meant = |need: &Need| need.when.iter().all(|row| knobs.get(row.0) == Some(row.1));
+    match needs.find(|need| is_meant(need) && !is_there(&placed(&need.command))) {
         None => Ok(()),
         Some(need) => Err(format!(
             "`{}` is not installed. Install it with\n\n    {}\n",
@@ -337,28 +342,6 @@ fn spawn(
     }
     let program = command.get_program().to_string_lossy().into_owned();
     command.spawn().map_err(|error| format!("cannot start `{program}`: {error}"))
-}
-
-/// A command of the target: in its folder, as its user, with its environment.
-fn command(
-    spec: &Spec,
-    words: &[String],
-    blanks: &BTreeMap<String, String>,
-    folder: &Path,
-    owner: Option<(u32, u32)>,
-) -> Result<Command, String> {
-    let words: Vec<String> =
-        words.iter().map(|word| fill(word, blanks)).collect::<Result<_, _>>()?;
-    let (program, arguments) = words.split_first().ok_or("a `command` in target.yaml is empty")?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder);
-    for (name, value) in &spec.env {
-        command.env(name, fill(value, blanks)?);
-    }
-    if let Some((uid, gid)) = owner {
-        command.uid(uid).gid(gid);
-    }
-    Ok(command)
 }
 
 fn is_root() -> bool {
@@ -477,6 +460,18 @@ mod tests {
         assert!(quits.contains("ended while starting") && quits.contains("out of luck"), "{quits}");
         let silent = try_launch(&spec("sleep, \"30\""));
         assert!(silent.contains("did not listen"), "{silent}");
+    }
+
+    #[test]
+    fn what_only_a_knob_needs_is_asked_for_with_that_knob() {
+        let text = "about: x\nprotocol: p\ncommand: [c]\nready: {port: x, within: 1s}\nurl: u\n\
+                    needs: [{command: no-such-proxy, install: get it, when: {processes: \"2\"}}]\n";
+        let spec = Spec::parse(text, "t").unwrap();
+        let check = |processes: &str| {
+            check_needs(&spec, &BTreeMap::from([("processes".to_owned(), processes.to_owned())]))
+        };
+        assert_eq!(check("1"), Ok(()));
+        assert!(check("2").unwrap_err().contains("no-such-proxy"));
     }
 
     #[test]

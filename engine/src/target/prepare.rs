@@ -2,10 +2,12 @@
 //! named by what it is made of.
 
 use super::launch::tail;
-use super::spec::Spec;
+use super::spec::{Spec, fill};
 use crate::clock::Clock;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -61,6 +63,28 @@ pub(super) fn prepare(spec: &Spec, clock: &Clock) -> Result<Option<PathBuf>, Str
         .map_err(|why| format!("what the target needs could not be prepared {why}"))?;
     File::create(folder.join(DONE)).map_err(wrong)?;
     Ok(Some(folder))
+}
+
+/// A command of the target: in its folder, as its user, with its environment.
+pub(super) fn command(
+    spec: &Spec,
+    words: &[String],
+    blanks: &BTreeMap<String, String>,
+    folder: &Path,
+    owner: Option<(u32, u32)>,
+) -> Result<Command, String> {
+    let words: Vec<String> =
+        words.iter().map(|word| fill(word, blanks)).collect::<Result<_, _>>()?;
+    let (program, arguments) = words.split_first().ok_or("a `command` in target.yaml is empty")?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    for (name, value) in &spec.env {
+        command.env(name, fill(value, blanks)?);
+    }
+    if let Some((uid, gid)) = owner {
+        command.uid(uid).gid(gid);
+    }
+    Ok(command)
 }
 
 /// Carries out a command to its end; what it prints is in `log`. The error is how it ended, with

@@ -111,8 +111,9 @@ fn memory(people: u64) -> Finding {
 
 fn target(loaded: &Loaded) -> Finding {
     let (what, result) = match &loaded.site {
-        Site::Own { spec, .. } => {
-            (format!("target: {}", loaded.plan.target.name), engine::target::check_needs(spec))
+        Site::Own { spec, knobs } => {
+            let what = format!("target: {}", loaded.plan.target.name);
+            (what, engine::target::check_needs(spec, knobs))
         }
         Site::Elsewhere { url } => (format!("target: {url} answers"), reach(url)),
     };
