@@ -337,7 +337,7 @@ impl XmppSession {
         if let Some(login) = &mut self.login {
             login.can_bind = features.child("bind").is_some();
             login.needs_session = session.is_some_and(|offer| offer.child("optional").is_none());
-            login.can_manage = features.child("sm").is_some();
+            login.can_manage = smacks::is_offered(features);
         }
         match self.ask_to_resume(fx) {
             true => self.stage = Stage::Resume,

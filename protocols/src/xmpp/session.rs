@@ -318,6 +318,7 @@ impl XmppSession {
         while fx.close.is_none() && at < bytes.len() && self.stage != Stage::Idle {
             if self.stage == Stage::Securing {
                 // Not encrypted, so whoever sits between could have said it (RFC 6120 5.4.3.3).
+                fx.secure = false;
                 let detail = "something was said between <proceed/> and the TLS handshake";
                 self.give_up(fx, FaultClass::Tls, detail);
                 break;
