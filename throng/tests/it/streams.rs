@@ -2,6 +2,7 @@
 
 use crate::rig::Folder;
 use model::{FaultClass, Measure};
+use results::Status;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -47,6 +48,7 @@ impl Prosody {
              ssl = {{ key = \"{key}\", certificate = \"{certificate}\" }}\n\
              c2s_direct_tls_ssl = {{ key = \"{key}\", certificate = \"{certificate}\" }}\n\
              VirtualHost \"localhost\"\n\tauthentication = \"internal_hashed\"\n\
+             VirtualHost \"chat.example\"\n\
              Component \"room.localhost\" \"muc\"\n\tmuc_room_locking = false\n"
         );
         let config = folder.write("prosody.cfg.lua", &config);
@@ -106,9 +108,11 @@ fn a_crowd_on_streams_hears_everything_however_they_are_encrypted() {
     ];
     for (target, trust) in rows {
         let folder = Folder::new("streams-run");
-        let answer = folder.run_fit(&scenario(&target), &trust);
+        // Counts are exact also where the machine is too busy for latencies.
+        let answer = folder.run(&scenario(&target), &trust);
         let summary = answer.summary();
-        assert_eq!(answer.code, Some(0), "{target}: {}", answer.stderr);
+        assert_eq!(summary.status, Status::Finished, "{target}: {}", answer.stderr);
+        assert_eq!(summary.errors, [], "{target}");
         assert_eq!(summary.people.entered, PEOPLE, "{target}");
         let owed = PEOPLE * PEOPLE * 5;
         assert_eq!((summary.ledger.owed, summary.ledger.lost), (owed, 0), "{target}");
@@ -138,7 +142,7 @@ fn streams_that_cannot_be_trusted_are_faults_of_tls() {
         assert_eq!(answer.code, Some(3), "{target}: {}", answer.stderr);
         let mut total = model::Interval::default();
         answer.load().seconds.iter().for_each(|second| second.add_to(&mut total));
-        let faults = total.faults.get(&Measure::Connect).map(|row| row[&FaultClass::Tls]);
-        assert_eq!(faults, Some(PEOPLE), "{target}: {:?}", total.faults);
+        let faults = &total.faults[&Measure::Connect];
+        assert_eq!(faults.get(&FaultClass::Tls), Some(&PEOPLE), "{target}: {faults:?}");
     }
 }
