@@ -1,5 +1,7 @@
 //! Probes: readings of processes and of the machine, five times a second.
 
+mod tasks;
+
 use crate::clock::{Clock, thread_cpu_ns};
 use model::{HostSample, ProbeSample, ProcessSample};
 use procfs::process::Process;
@@ -7,10 +9,12 @@ use procfs::{Current, CurrentSI, KernelStats, LoadAverage, Meminfo};
 use std::collections::BTreeSet;
 use std::fs;
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use tasks::Tasks;
 
 /// From one reading to the next, nanoseconds.
 const EVERY_NS: u64 = 200_000_000;
@@ -45,8 +49,10 @@ impl Probe {
         let stopped = stop.clone();
         let work = move || {
             let mut due = clock.now();
+            let mut tasks = Tasks::new(Path::new("/proc"));
             for turn in 0u64.. {
-                if stopped.load(Ordering::Relaxed) || out.send(read(clock, &watched, turn)).is_err()
+                if stopped.load(Ordering::Relaxed)
+                    || out.send(read(clock, &watched, &mut tasks, turn)).is_err()
                 {
                     return;
                 }
@@ -66,19 +72,21 @@ impl Probe {
     }
 }
 
-fn read(clock: Clock, watched: &Watched, turn: u64) -> ProbeSample {
+fn read(clock: Clock, watched: &Watched, tasks: &mut Tasks, turn: u64) -> ProbeSample {
     let with_pss = turn.is_multiple_of(PSS_EVERY);
-    let read_all = |pids: BTreeSet<u32>| {
-        pids.into_iter().filter_map(|pid| process(pid, with_pss)).collect::<Vec<_>>()
+    let mut read_all = |pids: BTreeSet<u32>| {
+        pids.into_iter().filter_map(|pid| process(pid, tasks, with_pss)).collect::<Vec<_>>()
     };
     let roots = watched.target.lock().map(|pids| pids.clone()).unwrap_or_default();
     let generator = watched.generator.lock().map(|pids| pids.clone()).unwrap_or_default();
-    ProbeSample {
+    let sample = ProbeSample {
         at: clock.now(),
         target: read_all(with_children(roots)),
         generator: read_all(generator),
         host: host(turn.is_multiple_of(CALIBRATE_EVERY)),
-    }
+    };
+    tasks.forget_ended();
+    sample
 }
 
 /// The processes and all their descendants.
@@ -106,11 +114,11 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 /// One process; `None` if it is gone.
-fn process(pid: u32, with_pss: bool) -> Option<ProcessSample> {
+fn process(pid: u32, tasks: &mut Tasks, with_pss: bool) -> Option<ProcessSample> {
     let process = Process::new(pid as i32).ok()?;
     let stat = process.stat().ok()?;
     let tick_ns = 1_000_000_000 / procfs::ticks_per_second().max(1);
-    let (cpu_ns, run_queue_ns, switches) = tasks(pid);
+    let counts = tasks.read(pid, stat.starttime, (stat.utime + stat.stime) * tick_ns);
     let io = process.io().ok();
     let pss = if with_pss { process.smaps_rollup().ok() } else { None };
     let pss = pss.and_then(|rollup| {
@@ -120,29 +128,17 @@ fn process(pid: u32, with_pss: bool) -> Option<ProcessSample> {
     Some(ProcessSample {
         pid,
         name: stat.comm.clone(),
-        cpu_ns: cpu_ns.max((stat.utime + stat.stime) * tick_ns),
+        cpu_ns: counts.cpu_ns,
         user_ns: stat.utime * tick_ns,
-        run_queue_ns,
+        run_queue_ns: counts.run_queue_ns,
         rss_bytes: stat.rss * procfs::page_size(),
         pss_bytes: pss.unwrap_or(0),
         virtual_bytes: stat.vsize,
         threads: stat.num_threads.max(0) as u64,
         descriptors: process.fd_count().unwrap_or(0) as u64,
-        switches,
+        switches: counts.switches,
         read_bytes: io.as_ref().map_or(0, |io| io.read_bytes),
         written_bytes: io.as_ref().map_or(0, |io| io.write_bytes),
-    })
-}
-
-/// (CPU time, run-queue wait, times scheduled) over all threads, nanoseconds. Threads that have
-/// ended are missing; the process's own counters, coarser, still have their CPU time.
-fn tasks(pid: u32) -> (u64, u64, u64) {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0, 0) };
-    tasks.flatten().fold((0, 0, 0), |sum, task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        let mut numbers = text.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
-        let mut next = || numbers.next().unwrap_or(0);
-        (sum.0 + next(), sum.1 + next(), sum.2 + next())
     })
 }
 
@@ -206,10 +202,11 @@ mod tests {
 
     #[test]
     fn the_own_process_can_be_read() {
-        let sample = process(std::process::id(), true).unwrap();
+        let mut tasks = Tasks::new(Path::new("/proc"));
+        let sample = process(std::process::id(), &mut tasks, true).unwrap();
         assert!(sample.rss_bytes > 0 && sample.descriptors > 0 && sample.threads > 0);
         assert!(sample.cpu_ns > 0 && sample.virtual_bytes > sample.rss_bytes);
-        assert!(process(u32::MAX / 2, true).is_none());
+        assert!(process(u32::MAX / 2, &mut tasks, true).is_none());
         let host = host(true);
         assert!(host.busy_ns > 0 && host.calibration_ns > 0 && host.available_bytes > 0);
     }

@@ -197,7 +197,7 @@ impl Run {
             if self.stop.load(Ordering::Relaxed) {
                 break Ending::Interrupted;
             }
-            if !collector.ended.is_empty() {
+            if collector.has_ended() {
                 break Ending::Crippled;
             }
         };
@@ -206,7 +206,7 @@ impl Run {
         self.say_farewell(dispatches, &mut conductor, &mut collector, sink);
         carry_out(conductor.finish(self.clock.now()), staff, sink);
         collector.flush_all(sink);
-        match collector.is_complete() {
+        match collector.is_whole() {
             true => ending,
             false => Ending::Crippled,
         }
@@ -221,7 +221,7 @@ impl Run {
         sink: &mut dyn Sink,
     ) {
         let deadline = self.clock.now() + FAREWELL;
-        while !collector.is_complete() && self.clock.now() < deadline {
+        while !collector.is_over() && self.clock.now() < deadline {
             match dispatches.recv_timeout(TURN) {
                 Ok(dispatch) => collector.take(dispatch, conductor, sink),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -277,17 +277,31 @@ fn carry_out(steps: Vec<Step>, staff: &mut Staff, sink: &mut dyn Sink) {
 /// Merges the shards' intervals into the run's, second by second.
 struct Collector {
     sources: u64,
-    /// Shards that have ended. A worker's shards say so, and so does the pipe to their process.
+    /// Shards that have said their last words.
     ended: BTreeSet<SourceId>,
+    /// Shards that are gone without them.
+    lost: BTreeSet<SourceId>,
     seconds: BTreeMap<u32, (Interval, u64)>,
 }
 
 impl Collector {
     fn new(sources: u64) -> Collector {
-        Collector { sources, ended: BTreeSet::new(), seconds: BTreeMap::new() }
+        let (ended, lost) = (BTreeSet::new(), BTreeSet::new());
+        Collector { sources, ended, lost, seconds: BTreeMap::new() }
     }
 
-    fn is_complete(&self) -> bool {
+    /// Whether a shard is no longer there, for whatever reason.
+    fn has_ended(&self) -> bool {
+        !self.ended.is_empty() || !self.lost.is_empty()
+    }
+
+    /// Whether nothing more will be heard.
+    fn is_over(&self) -> bool {
+        (self.ended.len() + self.lost.len()) as u64 >= self.sources
+    }
+
+    /// Whether every shard has said everything.
+    fn is_whole(&self) -> bool {
         self.ended.len() as u64 >= self.sources
     }
 
@@ -295,6 +309,7 @@ impl Collector {
         match dispatch {
             Dispatch::Status(status) => conductor.hear(*status),
             Dispatch::Ended { source } => drop(self.ended.insert(source)),
+            Dispatch::Lost { source } => drop(self.lost.insert(source)),
             Dispatch::Interval(interval) => {
                 let second = interval.second;
                 let entry =

@@ -91,8 +91,13 @@ pub enum Dispatch {
     Interval(Box<Interval>),
     /// Where people are.
     Status(Box<Status>),
-    /// The shard has ended.
+    /// The shard has ended, and has said everything.
     Ended {
+        /// Which shard.
+        source: SourceId,
+    },
+    /// The shard's process is gone without the shard's last words.
+    Lost {
         /// Which shard.
         source: SourceId,
     },

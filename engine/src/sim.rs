@@ -118,6 +118,10 @@ impl Net for SimNet {
 
     fn dial(&mut self, slot: Slot, _: u32) -> Result<(), Fault> {
         self.dials += 1;
+        if self.conns.contains_key(&slot) {
+            // One connection after the other: the first is closed.
+            self.server.gone(slot);
+        }
         self.conns.insert(slot, Conn { dial: self.dials, ..Conn::default() });
         self.send_off(slot, 1, Event::Open);
         Ok(())
@@ -230,7 +234,7 @@ impl Outcome {
             match dispatch {
                 Dispatch::Interval(interval) => self.intervals.push(*interval),
                 Dispatch::Status(status) => conductor.hear(*status),
-                Dispatch::Ended { .. } => {}
+                Dispatch::Ended { .. } | Dispatch::Lost { .. } => {}
             }
         }
     }

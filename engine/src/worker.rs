@@ -7,6 +7,7 @@ use crate::limits;
 use crate::shard::{Dispatch, Order};
 use model::SourceId;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::collections::BTreeSet;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -48,14 +49,7 @@ impl Worker {
         let mine = sources.clone();
         write(&mut orders, &Assignment { job: job.clone(), sources, rooms })?;
         std::thread::Builder::new().name("worker-reader".into()).spawn(move || {
-            let mut stdout = BufReader::new(stdout);
-            while let Ok(Some(dispatch)) = read(&mut stdout) {
-                let _ = dispatches.send(dispatch);
-            }
-            // However a worker ends, its shards have ended with it.
-            for source in mine {
-                let _ = dispatches.send(Dispatch::Ended { source });
-            }
+            pass_on(&mut BufReader::new(stdout), mine, &dispatches);
         })?;
         Ok(Worker { child, orders })
     }
@@ -76,6 +70,22 @@ impl Worker {
         let Worker { mut child, orders } = self;
         drop(orders);
         let _ = child.wait();
+    }
+}
+
+/// Passes on what a worker says. However it ends, its shards end with it: one that has not said so
+/// itself is lost, and what it still had to say with it.
+fn pass_on(stdout: &mut impl Read, mine: Range<SourceId>, dispatches: &Sender<Dispatch>) {
+    let mut left: BTreeSet<SourceId> = mine.collect();
+    while let Ok(Some(dispatch)) = read(stdout) {
+        if let Dispatch::Ended { source } = dispatch {
+            left.remove(&source);
+        }
+        // Nobody listens any more when the run is being torn down.
+        let _ = dispatches.send(dispatch);
+    }
+    for source in left {
+        let _ = dispatches.send(Dispatch::Lost { source });
     }
 }
 
@@ -158,6 +168,31 @@ mod tests {
         }
         assert_eq!(read::<Order>(&mut pipe).unwrap(), Some(Order::Begin { phase: 1, at: Tick(5) }));
         assert_eq!(read::<Order>(&mut pipe).unwrap(), None);
+    }
+
+    #[test]
+    fn a_shard_without_last_words_is_lost_wherever_its_worker_stops() {
+        let interval = || Dispatch::Interval(Box::new(Interval::new(7)));
+        let said = [interval(), Dispatch::Ended { source: 4 }, interval()];
+        let said = said.into_iter().chain([Dispatch::Ended { source: 5 }]);
+        let mut pipe = Vec::new();
+        let mut ends = Vec::new();
+        for dispatch in said {
+            write(&mut pipe, &dispatch).unwrap();
+            ends.push(pipe.len());
+        }
+        for length in 0..=pipe.len() {
+            let (sender, heard) = channel();
+            pass_on(&mut &pipe[..length], 4..6, &sender);
+            drop(sender);
+            let lost = heard.iter().filter_map(|dispatch| match dispatch {
+                Dispatch::Lost { source } => Some(source),
+                _ => None,
+            });
+            let want = [(4, ends[1]), (5, ends[3])];
+            let want = want.into_iter().filter(|&(_, end)| length < end).map(|(source, _)| source);
+            assert_eq!(lost.collect::<Vec<_>>(), want.collect::<Vec<_>>(), "{length} bytes");
+        }
     }
 
     #[test]

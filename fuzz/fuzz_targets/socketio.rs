@@ -56,7 +56,7 @@ fuzz_target!(|data: &[u8]| {
         if is_polling && revision == "4" {
             rig.feed(&answer(b"ok", "4"));
         }
-        say(&mut rig, b"40");
+        say(&mut rig, br#"40{"pid":"p"}"#);
         rig.act(Request::Join { room: ROOM, nick: "ann", status: "here" });
         rig.act(Request::Say { room: ROOM, text: "hi" });
         rig.act(Request::History { room: ROOM, limit: 5 });

@@ -238,3 +238,36 @@ pub struct Reply {
     /// What is said.
     pub send: Body,
 }
+
+/// What is wrong with a description, and where in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Misfit {
+    /// The way there: keys, and places in lists.
+    pub path: Vec<String>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl Misfit {
+    /// The same, seen from one step further out.
+    #[must_use]
+    pub fn within(mut self, step: impl Into<String>) -> Misfit {
+        self.path.insert(0, step.into());
+        self
+    }
+}
+
+impl From<String> for Misfit {
+    fn from(reason: String) -> Misfit {
+        Misfit { path: Vec::new(), reason }
+    }
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.path.is_empty() {
+            true => write!(f, "{}", self.reason),
+            false => write!(f, "`{}`: {}", self.path.join("."), self.reason),
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! arrived, and answers with effects. It owns no socket, no buffer and no clock.
 
 use crate::endpoint::{Encryption, EncryptionStart, Endpoint};
+use crate::script::Misfit;
 use crate::stamp::{self, RoomId};
 use crate::{FaultClass, Measure, PersonId, Rng, Stamp, Tick};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,23 @@ pub trait Protocol: Send + Sync {
     /// facts say, unless the user describes what is said.
     fn manners(&self, _: &Options) -> Manners {
         self.facts().manners
+    }
+
+    /// What people can ask with these options besides connecting: as the facts say, unless the user
+    /// describes what is said.
+    fn verbs(&self, _: &Options) -> Vec<Measure> {
+        self.facts().verbs.to_vec()
+    }
+
+    /// Where a description that the options carry cannot be carried out.
+    fn misfit(&self, _: &Options) -> Option<Misfit> {
+        None
+    }
+
+    /// Whether the target tells people of each other's coming and going at all: where it does not,
+    /// no announcement is expected.
+    fn announces(&self, _: &Options) -> bool {
+        true
     }
 
     /// Checks the target's options once, before anybody dials. The error is advice for the user.

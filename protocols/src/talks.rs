@@ -7,15 +7,16 @@
 //! url: xmpps://localhost      where the target is, if not where the others are
 //! options: domain=localhost    options of the target
 //! features: avatars history    features of the person
-//! list: friends ann bob        a list of people, before the first verb; `contacts:` is one of contacts
+//! list: friends ann bob        a list of people, before the first verb
+//! contacts: all ann bob        a list of people who are each other's contacts
 //! time: 250us                  it is that late now
 //! user does: join live as ann  a verb; requests are numbered from 1
+//! connection breaks            without a word; the person keeps the conversation or forgets it
 //! peer opens                   the connection is open
 //! peer accepts                 the upgrade is accepted
 //! peer answers: 200 {}         an answer over HTTP before the upgrade: status and body
 //! peer sends: <iq/>            a text frame, or bytes of a stream; {stamp 7} is a stamp with that number
 //! peer sends raw: ping abc     another frame: ping, close CODE REASON, binary, part, rest
-//! peer is lost                 the connection is, and nobody said good-bye
 //! user wakes                   the time asked for has come
 //! user …                       what is to be seen of the session after the line above
 //! ```
@@ -196,9 +197,10 @@ impl Player {
                 self.now = self.fx.wake.take().expect("nobody asked to be woken");
                 self.session.as_mut().unwrap().wake(self.now, &mut self.fx);
             }
-            "peer is lost" => {
+            "connection breaks" => {
                 let is_kept = self.session.as_mut().unwrap().lost(self.now);
-                self.page.push(format!("user keeps {}", if is_kept { "all" } else { "nothing" }));
+                let what = if is_kept { "keeps" } else { "forgets" };
+                self.page.push(format!("user {what} the conversation"));
             }
             "peer opens" => {
                 self.is_upgraded = false;

@@ -60,6 +60,8 @@ pub struct Summary {
     pub target_usage: Option<Usage>,
     /// What the generator used over the whole run; absent if it was not watched.
     pub generator_usage: Option<Usage>,
+    /// What a person cost the target in memory; absent if it was not watched or people were few.
+    pub memory_per_person: Option<PersonMemory>,
     /// How late the generator's timers fired.
     pub lag: Distribution,
     /// The profiles that were taken, by phase and profiler.
@@ -330,6 +332,18 @@ pub struct Usage {
     pub rss_mean_bytes: u64,
     /// Resident memory, bytes: greatest.
     pub rss_peak_bytes: u64,
+}
+
+/// Resident memory of the target for each person online, above what it had before anybody came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PersonMemory {
+    /// What the target had before anybody came, bytes.
+    pub rest_bytes: u64,
+    /// Its greatest growth over the most people, bytes.
+    pub peak_bytes: u64,
+    /// Its mean growth per person while the crowd was full, bytes; absent if that was too short.
+    pub steady_bytes: Option<u64>,
 }
 
 /// One phase of the timeline.

@@ -108,10 +108,16 @@ class Chat:
 
     async def broadcast(self, channel, message):
         data = self.codec.encode(message)
-        everybody = list(self.channels[channel].values())
-        self.volume += len(everybody)
-        self.counts["deliveries"] += len(everybody)
-        await asyncio.gather(*(self.send(socket, data) for socket in everybody))
+        everybody = list(self.channels[channel].items())
+        await asyncio.gather(*(self.deliver(channel, *member, data) for member in everybody))
+
+    async def deliver(self, channel, name, socket, data):
+        # A task of a broadcast begins later than the broadcast. Whoever has left meanwhile has been
+        # told so and gets nothing behind that.
+        if self.channels[channel].get(name) is socket:
+            self.volume += 1
+            self.counts["deliveries"] += 1
+            await self.send(socket, data)
 
     async def message(self, socket, name, said):
         channel, content = said.get("channel"), said.get("content", "")

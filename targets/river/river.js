@@ -19,6 +19,18 @@ const server = http.createServer((request, response) => {
 server.keepAliveTimeout = 120_000;
 
 const transports = { both: ['polling', 'websocket'], polling: ['polling'], websocket: ['websocket'] };
+const redis = process.env.RIVER_REDIS_PORT;
+const clients = [];
+if (redis !== undefined) {
+  const Redis = require(`${modules}/ioredis`);
+  for (let count = 0; count < 2; count += 1) {
+    const client = new Redis(Number(redis), '127.0.0.1');
+    // Without its adapter the process is of no use: whoever watches sees it end.
+    client.on('error', (error) => { throw error; });
+    clients.push(client);
+  }
+}
+const adapter = () => require(`${modules}/@socket.io/redis-adapter`).createAdapter(...clients);
 const io = new Server(server, {
   transports: transports[process.env.RIVER_TRANSPORTS],
   pingInterval: Number(process.env.RIVER_PING_MS),
@@ -26,9 +38,10 @@ const io = new Server(server, {
   perMessageDeflate: process.env.RIVER_DEFLATE === 'on' ? { threshold: 0 } : false,
   // The library that answers browsers' requests for its own client is of no use here.
   serveClient: false,
+  ...(clients.length > 0 && { adapter: adapter() }),
 });
 
-// How many others a broadcast to the room reaches; all in it but its sender.
+// How many others a broadcast to the room reaches in this process; all in it but its sender.
 const others = (socket, room) => {
   const all = io.of('/').adapter.rooms.get(room);
   return all === undefined ? 0 : all.size - (all.has(socket.id) ? 1 : 0);
@@ -68,4 +81,7 @@ io.on('connection', (socket) => {
 });
 
 process.on('SIGTERM', () => process.exit(0));
-server.listen({ port, host: '127.0.0.1', backlog: 4096 });
+// Whoever is answered is connected: what was subscribed to before has arrived.
+Promise.all(clients.map((client) => client.ping())).then(() => {
+  server.listen({ port, host: '127.0.0.1', backlog: 4096 });
+});

@@ -4,7 +4,7 @@ use crate::cli::ScenarioArgs;
 use crate::failure::Failure;
 use crate::site::{self, Site};
 use model::scenario::{PlanOptions, Scenario, TEXT_BYTES_MAX};
-use model::{Facts, Plan, Protocol};
+use model::{Facts, Options, Plan, Protocol};
 use results::experiment::Arm;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,7 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     let mut plan = scenario
         .plan(&options, &facts, protocol.facts().name)
         .map_err(|mistakes| Failure::mistakes(&mistakes))?;
+    foresee(&scenario, &plan, &site, protocol)?;
     plan.without(&arm.without).map_err(|feature| {
         let used: BTreeSet<&str> =
             plan.crowds.iter().flat_map(|crowd| &crowd.features).map(String::as_str).collect();
@@ -82,6 +83,31 @@ fn load_scaled(args: &ScenarioArgs, arm: &Arm, scale: f64) -> Result<Loaded, Fai
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let has_people = scenario.has_parameter("people");
     Ok(Loaded { text, plan, site, protocol, folder, has_people })
+}
+
+/// Looks for what would only be found out once the target is up: options that do not exist, words
+/// that the application has no event for, a description that does not fit its messages.
+fn foresee(
+    scenario: &Scenario,
+    plan: &Plan,
+    site: &Site,
+    protocol: &dyn Protocol,
+) -> Result<(), Failure> {
+    let from_target = match site {
+        Site::Own { spec, knobs } => spec.foreseen(knobs),
+        Site::Elsewhere { .. } => Options::new(),
+    };
+    let given = &plan.target.options;
+    let options = site::with_script(given, site, protocol, &from_target, plan.script.as_ref())?;
+    if let Some(misfit) = protocol.misfit(&options) {
+        return Err(Failure::mistakes(&[scenario.misfit(&misfit)]));
+    }
+    protocol.check(&options).map_err(Failure::usage)?;
+    let mistakes = scenario.unsaid(plan, &protocol.verbs(&options));
+    match mistakes.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::mistakes(&mistakes)),
+    }
 }
 
 /// Brings the description of a protocol from its file, if the scenario names one; gives back where

@@ -139,9 +139,22 @@ fn protocol_of(name: &str) -> Result<&'static dyn Protocol, Failure> {
     })
 }
 
+/// The options that are the protocol's, checked.
+pub(crate) fn options(
+    given: &Options,
+    site: &Site,
+    protocol: &dyn Protocol,
+    from_target: &Options,
+    script: Option<&Script>,
+) -> Result<Options, Failure> {
+    let options = with_script(given, site, protocol, from_target, script)?;
+    protocol.check(&options).map_err(Failure::usage)?;
+    Ok(options)
+}
+
 /// The options that are the protocol's: what the scenario gives beyond the target's knobs, on
 /// top of what the target's folder says.
-pub(crate) fn options(
+pub(crate) fn with_script(
     given: &Options,
     site: &Site,
     protocol: &dyn Protocol,
@@ -167,7 +180,6 @@ pub(crate) fn options(
         let text = serde_json::to_string(script).map_err(|e| Failure::usage(e.to_string()))?;
         options.insert(OPTION.to_owned(), text);
     }
-    protocol.check(&options).map_err(Failure::usage)?;
     Ok(options)
 }
 

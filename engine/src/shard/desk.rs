@@ -41,6 +41,7 @@ pub(super) struct Desk<N> {
     tokens: u32,
     pub(super) audited: u32,
     pub(super) manners: Manners,
+    is_silent: bool,
     pub(super) late_ns: u64,
 }
 
@@ -56,6 +57,7 @@ impl<N: Net> Desk<N> {
         let rng = Rng::new(setup.plan.seed, 0xFACE_0000 | u64::from(setup.source));
         let second = (net.now().0 / 1_000_000_000) as u32;
         let manners = setup.protocol.manners(&setup.shared.options);
+        let is_silent = !setup.protocol.announces(&setup.shared.options);
         let late_ns = setup.plan.limits.late_ns;
         Desk {
             windows: Windows::new(setup.board.clone(), setup.source, setup.plan.rooms.len()),
@@ -77,6 +79,7 @@ impl<N: Net> Desk<N> {
             tokens: 0,
             audited: 0,
             manners,
+            is_silent,
             late_ns,
         }
     }
@@ -245,6 +248,11 @@ impl<N: Net> Desk<N> {
     /// Whether joins carry stamps, so that announcements are accounted for like messages.
     pub(super) fn is_stamped(&self) -> bool {
         self.manners.stamped_joins
+    }
+
+    /// Whether the target announces people in its own words, which are counted.
+    pub(super) fn is_told_in_words(&self) -> bool {
+        !self.is_stamped() && !self.is_silent
     }
 
     /// Sends what the session has written; the bytes are counted when the socket has them.

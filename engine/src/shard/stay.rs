@@ -78,15 +78,8 @@ impl Stay {
         self.seat.receive(track, stamp.number)
     }
 
-    /// Writes what the stay amounts to into `counters`. `is_seen` says whether the target announces
-    /// who comes and goes there in words of its own.
-    pub(super) fn settle(
-        mut self,
-        board: &Board,
-        is_stamped: bool,
-        is_seen: bool,
-        counters: &mut Counters,
-    ) {
+    /// Writes what the stay amounts to into `counters`.
+    pub(super) fn settle(&mut self, board: &Board, is_stamped: bool, counters: &mut Counters) {
         if !self.is_joined() {
             return;
         }
@@ -105,7 +98,12 @@ impl Stay {
                 }
             }
         }
-        if is_stamped || !is_seen {
+    }
+
+    /// Writes into `counters` how many announcements in the target's own words are right; to be
+    /// asked of a stay that is settled.
+    pub(super) fn expect_presences(&self, board: &Board, counters: &mut Counters) {
+        if !self.is_joined() {
             return;
         }
         // Every coming or going that began after the own join and was done before the own leave

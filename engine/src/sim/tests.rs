@@ -1,6 +1,6 @@
 //! Known answers: what a simulated run must report.
 
-use super::toy::{Toy, ToyServer};
+use super::toy::{REDIALS, Toy, ToyServer};
 use super::{Outcome, SimNet, simulate};
 use crate::accounts::AccountBook;
 use crate::board::Board;
@@ -179,4 +179,35 @@ timeline: [{run: people at 10/s}]
     assert_eq!(faults.get(&model::FaultClass::LoginTimeout), Some(&5));
     let seconds: Vec<u32> = outcome.intervals.iter().map(|i| i.second).collect();
     assert!(outcome.intervals.len() < 5, "{seconds:?}");
+}
+
+/// As from a login over HTTP to a WebSocket: another connection in place of the first is the same
+/// person; what was left over of the first is nobody's.
+#[test]
+fn a_second_connection_takes_the_place_of_the_first() {
+    for seed in 0..5 {
+        let mut setup = setup(CROWD, seed);
+        let endpoint = Endpoint::parse("toy://127.0.0.1:1").unwrap();
+        let options = [(REDIALS.to_owned(), String::new())].into();
+        setup.shared = Arc::new(Shared::new(endpoint, options, 1 << 20));
+        let mut server = ToyServer::default();
+        server.is_rambling = true;
+        let logins = server.logins.clone();
+        let outcome = simulate(setup, SimNet::new(seed, server, NEVER));
+        let total = outcome.total();
+        let logins = logins.lock().unwrap();
+        assert_eq!(logins.values().sum::<u32>(), 80, "seed {seed}: {logins:?}");
+        assert_eq!(total.faults, Default::default(), "seed {seed}");
+        let connect = &total.measures[&Measure::Connect];
+        assert_eq!((connect.asked, connect.done), (80, 80), "seed {seed}: both could speak");
+        assert_eq!(total.measures[&Measure::Login].done, 40, "seed {seed}");
+        let counters = &total.counters;
+        assert_eq!((counters.arrivals, counters.entered, counters.finished), (40, 40, 40));
+        assert_eq!((counters.lost, counters.duplicate, counters.unexpected), (0, 0, 0));
+        assert_eq!(counters.drops, 0, "seed {seed}: the person changed, not the target");
+        assert!(counters.expected > 1_000, "seed {seed}");
+        let most = outcome.intervals.iter().map(|interval| interval.gauges.connected).max();
+        assert_eq!(most, Some(40), "seed {seed}: nobody counts twice");
+        assert_eq!(outcome.intervals.last().unwrap().gauges, Default::default());
+    }
 }

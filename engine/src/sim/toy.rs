@@ -42,13 +42,19 @@ impl Protocol for Toy {
 
     fn session(&self, _: PersonId, _: Features, shared: &Arc<Shared>) -> Box<dyn Session> {
         let can_resume = shared.options.contains_key("resume");
-        Box::new(ToySession { can_resume, ..ToySession::default() })
+        let redials = shared.options.contains_key(REDIALS);
+        Box::new(ToySession { can_resume, redials, ..ToySession::default() })
     }
 }
+
+/// The option with which a session changes to another connection once the first has let it in.
+pub(crate) const REDIALS: &str = "redials";
 
 #[derive(Default)]
 struct ToySession {
     login: Option<Token>,
+    redials: bool,
+    has_redialed: bool,
     can_resume: bool,
     is_lost: bool,
     heard: u32,
@@ -101,6 +107,10 @@ impl Session for ToySession {
             let line = &bytes[used..used + end];
             used += end + 1;
             match std::str::from_utf8(line).ok().and_then(|line| line.split_once(' ')) {
+                Some(("a", _)) if self.redials && !self.has_redialed => {
+                    self.has_redialed = true;
+                    fx.dial = true;
+                }
                 Some(("a", token)) => {
                     let token = token.parse().unwrap();
                     self.unanswered.retain(|(other, _)| *other != token);
@@ -145,6 +155,10 @@ pub(crate) struct ToyServer {
     /// Randomness, and chances in a thousand to drop, repeat and swap a delivery.
     mischief: Option<(Rng, [u64; 3])>,
     held: BTreeMap<Slot, Vec<u8>>,
+    /// Who has logged in how often.
+    pub(crate) logins: Arc<std::sync::Mutex<BTreeMap<Slot, u32>>>,
+    /// A line is begun and never ended behind the first login.
+    pub(crate) is_rambling: bool,
     /// Whether lost conversations go on; `None` if the server has no idea of it.
     pub(crate) resumes: Option<bool>,
     /// Everything ever delivered, and every message taken, for those who may come back.
@@ -191,6 +205,9 @@ impl ToyServer {
             if words[0] != "T" {
                 out.push((from, format!("a {}\n", words[1]).into_bytes()));
             }
+            if words[0] == "L" {
+                out.extend(self.logged_in(from).map(|line| (from, line)));
+            }
         }
         if self.resumes.is_some() {
             for (to, line) in out.iter().filter(|(_, line)| line.starts_with(b"D ")) {
@@ -215,6 +232,14 @@ impl ToyServer {
         if !goes_on {
             self.rooms.values_mut().for_each(|room| _ = room.remove(&from));
         }
+    }
+
+    /// Counts a login; what is said behind it.
+    fn logged_in(&self, who: Slot) -> Option<Vec<u8>> {
+        let mut logins = self.logins.lock().unwrap();
+        let count = logins.entry(who).or_default();
+        *count += 1;
+        (self.is_rambling && *count == 1).then(|| b"and another thing".to_vec())
     }
 
     fn pass_on(&mut self, to: Slot, line: Vec<u8>, out: &mut Vec<(Slot, Vec<u8>)>) {

@@ -1,9 +1,11 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
+use super::folder::TargetFolder;
 use super::prepare::prepare;
-use super::spec::{Spec, fill};
+use super::spec::{Need, Spec, fill};
 use crate::clock::Clock;
 use crate::http;
+use crate::probe::with_children;
 use model::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -39,7 +41,7 @@ pub struct Running {
     instances: Vec<Instance>,
     stop_signal: libc::c_int,
     stop_within: Duration,
-    folder: PathBuf,
+    folder: TargetFolder,
 }
 
 struct Instance {
@@ -58,9 +60,9 @@ pub fn launch(
     throng: &Path,
     clock: &Clock,
 ) -> Result<Running, String> {
-    check_needs(spec)?;
+    check_needs(spec, knobs)?;
     let cache = prepare(spec, clock)?;
-    let folder = make_folder()?;
+    let folder = TargetFolder::make()?;
     let mut running = Running {
         url: String::new(),
         endpoints: Vec::new(),
@@ -71,22 +73,30 @@ pub fn launch(
         stop_within: spec.stop.within,
         folder,
     };
-    let mut blanks: BTreeMap<String, String> =
-        knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect();
+    let mut blanks = blanks_of(knobs);
     blanks.insert("throng".into(), throng.display().to_string());
     blanks.insert("folder".into(), home(spec));
     if let Some(cache) = cache {
         blanks.insert("cache".into(), cache.display().to_string());
     }
-    let instances: usize = fill(&spec.instances, &blanks)?.parse().unwrap_or(0);
-    if !(1..=INSTANCES_MAX).contains(&instances) {
-        return Err(format!("a target can have 1 to {INSTANCES_MAX} instances"));
-    }
-    for number in 0..instances {
+    for number in 0..instances(spec, knobs)? {
         running.start_instance(spec, number, blanks.clone(), clock)?;
     }
     running.version = version(spec, &blanks).unwrap_or_default();
     Ok(running)
+}
+
+fn blanks_of(knobs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect()
+}
+
+/// How many instances of a target these knobs ask for, among which people are shared out.
+pub fn instances(spec: &Spec, knobs: &BTreeMap<String, String>) -> Result<usize, String> {
+    let count = fill(&spec.instances, &blanks_of(knobs))?.parse().unwrap_or(0);
+    match (1..=INSTANCES_MAX).contains(&count) {
+        true => Ok(count),
+        false => Err(format!("a target can have 1 to {INSTANCES_MAX} instances")),
+    }
 }
 
 impl Running {
@@ -132,7 +142,7 @@ impl Running {
         mut blanks: BTreeMap<String, String>,
         clock: &Clock,
     ) -> Result<(), String> {
-        let folder = self.folder.join(number.to_string());
+        let folder = self.folder.path.join(number.to_string());
         let owner = spec.user.as_deref().filter(|_| is_root()).map(find_user).transpose()?;
         copy_files(spec, &folder, owner).map_err(|error| {
             format!("cannot lay out the target in {}: {error}", folder.display())
@@ -208,12 +218,12 @@ impl Drop for Running {
             }
         }
         // A folder that cannot be removed lies in the system's temporary place.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.folder.path);
     }
 }
 
 impl Instance {
-    /// Waits until the child itself, not some other server, listens on the port.
+    /// Waits until the child or one of its own, not some other server, listens on the port.
     fn wait_until_ready(
         &mut self,
         port: u16,
@@ -221,7 +231,9 @@ impl Instance {
         clock: &Clock,
     ) -> Result<(), String> {
         let deadline = clock.now() + within;
-        while !is_listening(self.child.id(), port) {
+        let root = self.child.id();
+        let own = || with_children(BTreeSet::from([root]));
+        while !own().into_iter().any(|pid| is_listening(pid, port)) {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(format!(
                     "the target ended while starting ({status}).{}",
@@ -264,9 +276,9 @@ pub(super) fn tail(path: &Path) -> io::Result<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Whether the programs a target needs are installed; the error says how to install the first that
-/// is missing.
-pub fn check_needs(spec: &Spec) -> Result<(), String> {
+/// Whether the programs are installed that a target needs with these knobs; the error says how to
+/// install the first that is missing.
+pub fn check_needs(spec: &Spec, knobs: &BTreeMap<String, String>) -> Result<(), String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let is_there = |command: &str| {
         // Servers are often installed where only root looks.
@@ -275,7 +287,9 @@ pub fn check_needs(spec: &Spec) -> Result<(), String> {
             || folders.into_iter().any(|folder| folder.join(command).exists())
     };
     let placed = |text: &str| text.replace("{folder}", &home(spec));
-    match spec.needs.iter().find(|need| !is_there(&placed(&need.command))) {
+    let mut needs = spec.needs.iter();
+    let is_meant = |need: &Need| need.when.iter().all(|row| knobs.get(row.0) == Some(row.1));
+    match needs.find(|need| is_meant(need) && !is_there(&placed(&need.command))) {
         None => Ok(()),
         Some(need) => Err(format!(
             "`{}` is not installed. Install it with\n\n    {}\n",
@@ -291,22 +305,6 @@ fn home(spec: &Spec) -> String {
 }
 
 /// A fresh folder that a server under another user may enter.
-fn make_folder() -> Result<PathBuf, String> {
-    let base = std::env::temp_dir();
-    for attempt in 0..1_000u32 {
-        let folder = base.join(format!("throng-{}-{attempt}", std::process::id()));
-        match fs::create_dir(&folder) {
-            Ok(()) => {
-                let _ = fs::set_permissions(&folder, fs::Permissions::from_mode(0o755));
-                return Ok(folder);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(format!("cannot make {}: {error}", folder.display())),
-        }
-    }
-    Err(format!("cannot make a fresh folder in {}", base.display()))
-}
-
 fn copy_files(spec: &Spec, folder: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     fs::create_dir(folder)?;
     for name in &spec.files {
@@ -465,6 +463,18 @@ mod tests {
         assert!(quits.contains("ended while starting") && quits.contains("out of luck"), "{quits}");
         let silent = try_launch(&spec("sleep, \"30\""));
         assert!(silent.contains("did not listen"), "{silent}");
+    }
+
+    #[test]
+    fn what_only_a_knob_needs_is_asked_for_with_that_knob() {
+        let text = "about: x\nprotocol: p\ncommand: [c]\nready: {port: x, within: 1s}\nurl: u\n\
+                    needs: [{command: no-such-proxy, install: get it, when: {processes: \"2\"}}]\n";
+        let spec = Spec::parse(text, "t").unwrap();
+        let check = |processes: &str| {
+            check_needs(&spec, &BTreeMap::from([("processes".to_owned(), processes.to_owned())]))
+        };
+        assert_eq!(check("1"), Ok(()));
+        assert!(check("2").unwrap_err().contains("no-such-proxy"));
     }
 
     #[test]

@@ -80,6 +80,9 @@ pub struct Need {
     pub command: String,
     /// The command that installs it.
     pub install: String,
+    /// It is needed only if these knobs have these values.
+    #[serde(default)]
+    pub when: BTreeMap<String, String>,
 }
 
 /// What is made once before a target can be started, in a cached folder known as `{cache}`.
@@ -100,7 +103,7 @@ pub struct Prepare {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    /// It listens on this port itself.
+    /// It listens on this port itself, or a process that it has started.
     pub port: String,
     /// How long that may take.
     #[serde(deserialize_with = "duration")]
@@ -193,6 +196,18 @@ impl Spec {
             }
         };
         self.knobs.iter().map(value).collect()
+    }
+
+    /// The options for the protocol, as far as they are known before the target is started.
+    pub fn foreseen(&self, knobs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let knobs = knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone()));
+        let ports = self.ports.iter().map(|name| (format!("port.{name}"), "1".to_owned()));
+        let places = ["throng", "folder", "cache", "dir"].map(|name| (name.into(), ".".into()));
+        let blanks: BTreeMap<String, String> = knobs.chain(ports).chain(places).collect();
+        let known =
+            |(name, text): (&String, &String)| Some((name.clone(), fill(text, &blanks).ok()?));
+        let dialect = self.dialect.iter().map(|said| ("dialect".to_owned(), said.to_string()));
+        self.options.iter().filter_map(known).chain(dialect).collect()
     }
 }
 

@@ -27,6 +27,7 @@ pub struct Rig {
     answered: BTreeSet<u32>,
 }
 
+#[allow(dead_code)] // no target needs all of it
 impl Rig {
     pub fn new(protocol: &dyn Protocol, options: &[(&str, &str)], opcode: Opcode) -> Rig {
         Rig::at("ws://localhost/ws", protocol, options, opcode)
@@ -83,7 +84,6 @@ impl Rig {
     }
 
     /// A whole message arrives that claims to be compressed.
-    #[allow(dead_code)] // not every protocol compresses
     pub fn say_compressed(&mut self, payload: &[u8]) {
         let mut bytes = Vec::new();
         frame::write_compressed(&mut bytes, self.opcode, payload, None);
@@ -91,7 +91,6 @@ impl Rig {
     }
 
     /// The connection is lost.
-    #[allow(dead_code)] // not every protocol takes a conversation up again
     pub fn lose(&mut self) {
         self.session.lost(Tick(5));
         self.carry.clear();
@@ -107,7 +106,6 @@ impl Rig {
 
     /// What is left of the input arrives as payloads, each behind its length in one byte and said
     /// by `say`, until the conversation ends.
-    #[allow(dead_code)] // XMPP parts its stanzas otherwise
     pub fn payloads(&mut self, mut rest: &[u8], say: impl Fn(&mut Rig, u8, &[u8])) {
         while let Some((&length, behind)) = rest.split_first() {
             let (payload, next) = behind.split_at(behind.len().min(length.into()));

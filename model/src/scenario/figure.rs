@@ -17,6 +17,7 @@ const FIGURES: &[(&str, Figure)] = &[
     ("cpu time", Figure::CpuTime),
     ("cpu per delivery", Figure::CpuPerDelivery),
     ("run queue", Figure::RunQueue),
+    ("run queue wait", Figure::RunQueue),
     ("memory", Figure::MemoryMax),
     ("memory max", Figure::MemoryMax),
     ("memory mean", Figure::MemoryMean),

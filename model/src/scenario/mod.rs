@@ -12,6 +12,7 @@ mod events;
 mod figure;
 mod hold;
 mod journey;
+mod late;
 mod limit;
 mod list;
 mod lower;

@@ -246,6 +246,7 @@ fn figures_and_metrics_are_thresholds() {
     check("target cpu time", "< 30s", target(Figure::CpuTime), 30e9);
     check("target cpu per delivery", "< 20us", target(Figure::CpuPerDelivery), 20e3);
     check("target run-queue", "< 5%", target(Figure::RunQueue), 0.05);
+    check("target run-queue wait", "< 5%", target(Figure::RunQueue), 0.05);
     check("target memory", "< 500MiB", target(Figure::MemoryMax), 524_288_000.0);
     check("target memory mean", "< 1kB", target(Figure::MemoryMean), 1e3);
     check("generator  pss", "at most 1GB", of(Role::Generator, Figure::PssMax), 1e9);

@@ -179,12 +179,18 @@ fn a_conversation_may_end_anywhere_and_begin_anew() {
         for place in messages(&good.steps) {
             let Step::Message(bytes) = &good.steps[place] else { unreachable!() };
             let before = &good.steps[..place];
-            let mut rig = replay(&row, before, |_, bytes| vec![bytes.into()]);
-            for &byte in &bytes[..bytes.len() - 1] {
-                rig.feed(&[byte]);
-                assert_eq!(rig.fault(), None, "message {place}");
+            for is_told in [false, true] {
+                let mut rig = replay(&row, before, |_, bytes| vec![bytes.into()]);
+                for &byte in &bytes[..bytes.len() - 1] {
+                    rig.feed(&[byte]);
+                    assert_eq!(rig.fault(), None, "message {place}");
+                }
+                // Whoever keeps the conversation finds a target that does not.
+                if is_told {
+                    rig.lost();
+                }
+                begin_anew(&mut rig, &row, &good, &format!("message {place}"));
             }
-            begin_anew(&mut rig, &row, &good, &format!("message {place}"));
         }
     }
 }

@@ -146,6 +146,12 @@ impl<'r> Rig<'r> {
         }
     }
 
+    /// The connection breaks without a word: there is nobody to say anything to.
+    pub(super) fn lost(&mut self) {
+        self.session.lost(self.now);
+        assert!(self.fx.out.is_empty() && self.fx.events.is_empty());
+    }
+
     /// The connection is gone; the next login begins anew.
     pub(super) fn disconnected(&mut self) {
         self.carry.clear();

@@ -118,6 +118,11 @@ impl Dialect {
         })
     }
 
+    /// What can be said.
+    pub(super) fn measures(&self) -> impl Iterator<Item = Measure> + '_ {
+        self.verbs.iter().map(|row| row.0)
+    }
+
     /// How a verb is said, if it is.
     pub(super) fn verb(&self, measure: Measure) -> Option<&Verb> {
         self.verbs.iter().find(|(known, _)| *known == measure).map(|(_, verb)| verb)

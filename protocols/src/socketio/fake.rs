@@ -192,7 +192,12 @@ impl Fake {
         let packet = packet::parse(packet.strip_prefix(b"4").unwrap()).unwrap();
         assert_eq!(packet.namespace, self.namespace.as_bytes());
         match packet.kind {
-            Kind::Connect => self.say("0", "{\"sid\":\"b\"}"),
+            // Nobody is known from before: what is to be taken up gets a name of its own.
+            Kind::Connect if self.revision == 3 => self.say("0", ""),
+            Kind::Connect if packet.data.is_empty() => {
+                self.say("0", "{\"sid\":\"b\",\"pid\":\"p\"}")
+            }
+            Kind::Connect => self.say("0", "{\"sid\":\"b\",\"pid\":\"q\"}"),
             Kind::Event => {
                 let data: serde_json::Value = serde_json::from_slice(packet.data).unwrap();
                 self.event(&data, packet.id);

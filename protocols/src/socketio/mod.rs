@@ -68,6 +68,13 @@ impl Protocol for SocketIo {
         Manners { echo: dialect.is_echoing, stamped_joins: dialect.is_stamping, ..FACTS.manners }
     }
 
+    fn verbs(&self, options: &Options) -> Vec<Measure> {
+        match Setting::of(options) {
+            Ok(setting) => setting.dialect.measures().chain([Measure::Login]).collect(),
+            Err(_) => FACTS.verbs.to_vec(),
+        }
+    }
+
     fn check(&self, options: &Options) -> Result<(), String> {
         Setting::of(options).map(|_| ())
     }

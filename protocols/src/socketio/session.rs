@@ -2,6 +2,7 @@
 
 mod entry;
 mod hear;
+mod resume;
 
 use super::dialect::{Dialect, Done};
 use super::template::{Template, Values};
@@ -15,6 +16,7 @@ use model::{
     Effects, Event, Fault, FaultClass, Measure, Request, RoomId, Session, Shared, Tick, Token,
     stamp,
 };
+use resume::Resume;
 use std::sync::Arc;
 
 /// Most requests of one person that may wait for an answer at a time.
@@ -41,6 +43,8 @@ struct Rising {
     step: Step,
     /// The target offers a WebSocket.
     can_upgrade: bool,
+    /// The conversation before it goes on.
+    is_resumed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,6 +99,8 @@ pub(super) struct SocketIoSession {
     pending: Vec<Pending>,
     /// How many of them wait for an event.
     listening: u32,
+    /// What is known for taking the conversation up, of a target that can recover it.
+    resume: Option<Box<Resume>>,
     /// Binary frames that belong to the packet before.
     parts: (u32, Meaning),
     heartbeat: Heartbeat,
@@ -113,6 +119,7 @@ impl SocketIoSession {
             room: None,
             pending: Vec::new(),
             listening: 0,
+            resume: None,
             parts: (0, Meaning::Nothing),
             heartbeat: Heartbeat::default(),
             hurry: None,
@@ -306,6 +313,7 @@ impl SocketIoSession {
             }
         }
         self.reset(FaultClass::Offline, "the person disconnected first", fx);
+        self.resume = None;
         fx.close = Some(Ok(()));
     }
 
@@ -348,10 +356,17 @@ impl Session for SocketIoSession {
     fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
         match request {
             Request::Login { name, password } => {
-                self.reset(FaultClass::Offline, "a new login replaced the conversation", fx);
+                let why = match self.resume.as_deref().is_some_and(Resume::is_wanted) {
+                    true => "the connection was lost before the answer",
+                    false => "a new login replaced the conversation",
+                };
+                self.reset(FaultClass::Offline, why, fx);
+                self.resume.take_if(|resume| !resume.is_wanted());
+                self.room = self.resume.as_ref().and_then(|resume| resume.room());
                 self.name = name.into();
                 let (password, step) = (password.into(), Step::Opening);
-                let rising = Rising { token, password, step, can_upgrade: false };
+                let rising =
+                    Rising { token, password, step, can_upgrade: false, is_resumed: false };
                 self.stage = Stage::Rising(Box::new(rising));
                 fx.dial = true;
                 return;
@@ -453,5 +468,13 @@ impl Session for SocketIoSession {
         self.send(b"2".to_vec(), fx);
         self.arm(fx);
         self.look_after(now, fx);
+    }
+    fn lost(&mut self, _: Tick) -> bool {
+        let room = self.room;
+        if matches!(self.stage, Stage::Online) {
+            // What was asked is answered for at the login.
+            self.stage = Stage::Idle;
+        }
+        self.resume.as_mut().is_some_and(|resume| resume.lost(room))
     }
 }

@@ -5,7 +5,7 @@ use super::proto::{self, Schema, Way};
 use super::{json, msgpack};
 use crate::wire::frame::Opcode;
 use model::Measure;
-use model::script::{self, Body, Codec, HttpBody, Script, Source, Template};
+use model::script::{self, Body, Codec, HttpBody, Misfit, Script, Source, Template};
 
 /// Most names under which something can be kept.
 const KEPT_MAX: usize = 64;
@@ -104,11 +104,15 @@ impl Path {
 }
 
 impl Compiled {
-    /// Makes a description ready. The error is advice for the user.
-    pub(super) fn of(script: &Script, codec: Codec, deflate: bool) -> Result<Compiled, String> {
+    /// Makes a description ready. The error says where it cannot be.
+    pub(super) fn of(script: &Script, codec: Codec, deflate: bool) -> Result<Compiled, Misfit> {
         let schema = match (codec, &script.proto) {
-            (Codec::Protobuf, Some(proto)) => Some(Schema::read(proto)?),
-            (Codec::Protobuf, None) => return Err("protobuf needs a `proto`".into()),
+            (Codec::Protobuf, Some(proto)) => {
+                Some(Schema::read(proto).map_err(|why| why.within("proto"))?)
+            }
+            (Codec::Protobuf, None) => {
+                return Err("protobuf needs a `proto`".to_owned().into());
+            }
             _ => None,
         };
         let mut kept: Vec<String> = Vec::new();
@@ -119,40 +123,39 @@ impl Compiled {
             }
         }
         if kept.len() > KEPT_MAX {
-            return Err(format!("more than {KEPT_MAX} things are kept"));
+            return Err(format!("more than {KEPT_MAX} things are kept").into());
         }
         let count = kept.len();
         let maker = Maker { codec, schema, kept };
-        let verbs: Vec<(Measure, Exchange)> = script
-            .verbs
-            .iter()
-            .map(|(verb, exchange)| Ok((*verb, maker.exchange(exchange)?)))
-            .collect::<Result<_, String>>()?;
+        let verb = |(verb, exchange): &(Measure, script::Exchange)| {
+            let made = maker.exchange(exchange).map_err(|why| why.within(verb.name()));
+            Ok((*verb, made.map_err(|why| why.within("verbs"))?))
+        };
         let heartbeat = match &script.heartbeat {
             None => None,
             Some(beat) => {
-                let send = beat.send.as_ref().map(|body| maker.body(body)).transpose()?;
+                let send = beat.send.as_ref().map(|body| maker.body(body)).transpose();
+                let send = send.map_err(|why| why.within("send").within("heartbeat"))?;
                 Some((beat.every_ns, send))
             }
         };
-        let replies = script.replies.iter();
-        let replies: Vec<(Pattern, Box<[Piece]>)> = replies
-            .map(|reply| Ok((maker.pattern(&reply.when)?, maker.body(&reply.send)?)))
-            .collect::<Result<_, String>>()?;
-        let opening: Result<_, String> =
-            script.opening.iter().map(|exchange| maker.exchange(exchange)).collect();
+        let reply = |reply: &script::Reply| {
+            let when = maker.pattern(&reply.when).map_err(|why| why.within("when"))?;
+            let send = maker.body(&reply.send).map_err(|why| why.within("send"))?;
+            Ok((when, send))
+        };
         let mut compiled = Compiled {
             codec: Some(codec),
             path: script.path.as_ref().map(|path| maker.text(path, Style::Url)),
             subprotocols: script.subprotocols.clone(),
             headers: maker.headers(&script.headers),
             login: script.login.iter().map(|step| maker.http_step(step)).collect(),
-            opening: opening?,
-            verbs,
+            opening: each("opening", &script.opening, |exchange| maker.exchange(exchange))?,
+            verbs: script.verbs.iter().map(verb).collect::<Result<_, Misfit>>()?,
             heartbeat,
-            replies,
-            deliveries: maker.patterns(&script.deliveries)?,
-            history: maker.patterns(&script.history)?,
+            replies: each("replies", &script.replies, reply)?,
+            deliveries: each("deliveries", &script.deliveries, |one| maker.pattern(one))?,
+            history: each("history", &script.history, |one| maker.pattern(one))?,
             kept: count,
             remembers: false,
             deflate,
@@ -209,6 +212,18 @@ impl Compiled {
     }
 }
 
+/// What is made of the items of a list.
+fn each<T, U>(
+    key: &str,
+    items: &[T],
+    make: impl Fn(&T) -> Result<U, Misfit>,
+) -> Result<Vec<U>, Misfit> {
+    let one = |(place, item): (usize, &T)| {
+        make(item).map_err(|why| why.within(place.to_string()).within(key))
+    };
+    items.iter().enumerate().map(one).collect()
+}
+
 /// What is needed to make pieces.
 struct Maker {
     codec: Codec,
@@ -225,7 +240,7 @@ impl Maker {
         headers.iter().map(|(name, value)| (name.clone(), self.text(value, Style::Raw))).collect()
     }
 
-    fn body(&self, body: &Body) -> Result<Box<[Piece]>, String> {
+    fn body(&self, body: &Body) -> Result<Box<[Piece]>, Misfit> {
         let mut out = Vec::new();
         match (self.codec, &self.schema) {
             (Codec::Protobuf, Some(schema)) => out = schema.body(body, &self.kept)?,
@@ -234,7 +249,7 @@ impl Maker {
             (_, _) => match body {
                 Body::Text(text) | Body::Bare(text) => out = pieces(text, Style::Raw, &self.kept),
                 body if self.codec == Codec::Text => {
-                    return Err(format!("`codec: text` says text, not {body:?}"));
+                    return Err(format!("`codec: text` says a text, not {}", kind(body)).into());
                 }
                 body => json::body(body, &self.kept, &mut out),
             },
@@ -249,39 +264,44 @@ impl Maker {
         }
     }
 
-    fn pattern(&self, pattern: &script::Pattern) -> Result<Pattern, String> {
+    fn pattern(&self, pattern: &script::Pattern) -> Result<Pattern, Misfit> {
         Ok(match pattern {
             script::Pattern::Start(start) => Pattern::Start(self.text(start, Style::Raw)),
             script::Pattern::Fields(_) if self.codec == Codec::Text => {
-                return Err("frames of `codec: text` are known by how they begin".into());
+                let reason = "frames of `codec: text` are known by how they begin";
+                return Err(reason.to_owned().into());
             }
             script::Pattern::Fields(fields) => {
                 let fields = fields.iter();
-                let fields = fields
-                    .map(|(path, value)| Ok((self.path(path)?, self.text(value, Style::Raw))));
-                Pattern::Fields(fields.collect::<Result<_, String>>()?)
+                let fields = fields.map(|(path, value)| {
+                    let way = self.path(path).map_err(|why| Misfit::from(why).within(path))?;
+                    Ok((way, self.text(value, Style::Raw)))
+                });
+                Pattern::Fields(fields.collect::<Result<_, Misfit>>()?)
             }
         })
     }
 
-    fn patterns(&self, patterns: &[script::Pattern]) -> Result<Vec<Pattern>, String> {
-        patterns.iter().map(|pattern| self.pattern(pattern)).collect()
-    }
-
-    fn exchange(&self, exchange: &script::Exchange) -> Result<Exchange, String> {
-        let pattern = |pattern: &Option<script::Pattern>| {
-            pattern.as_ref().map(|pattern| self.pattern(pattern)).transpose()
+    fn exchange(&self, exchange: &script::Exchange) -> Result<Exchange, Misfit> {
+        let pattern = |key: &str, pattern: &Option<script::Pattern>| {
+            let made = pattern.as_ref().map(|pattern| self.pattern(pattern)).transpose();
+            made.map_err(|why| why.within(key))
         };
-        let (answer, refused) = (pattern(&exchange.answer)?, pattern(&exchange.refused)?);
-        let why = exchange.why.as_ref().map(|path| self.path(path)).transpose()?;
+        let path =
+            |key: &str, path: &str| self.path(path).map_err(|why| Misfit::from(why).within(key));
+        let answer = pattern("answer", &exchange.answer)?;
+        let refused = pattern("refused", &exchange.refused)?;
+        let why = exchange.why.as_ref().map(|why| path("why", why)).transpose()?;
         let mut keep = Vec::new();
         for (name, source) in &exchange.keep {
-            if let Source::Path(path) = source {
-                keep.push((self.number(name), self.path(path)?));
+            if let Source::Path(from) = source {
+                let from = path(name, from).map_err(|why| why.within("keep"))?;
+                keep.push((self.number(name), from));
             }
         }
         let named = [&answer, &refused].into_iter().flatten().any(|p| p.uses(Slot::Room));
-        let send = exchange.send.as_ref().map(|body| self.body(body)).transpose()?;
+        let send = exchange.send.as_ref().map(|body| self.body(body)).transpose();
+        let send = send.map_err(|why| why.within("send"))?;
         Ok(Exchange { send, answer, refused, why, keep, needs_room: named })
     }
 
@@ -327,4 +347,14 @@ impl Maker {
 
 fn keys(path: &str) -> Box<[Box<str>]> {
     path.split('.').map(Box::from).collect()
+}
+
+/// What a body is, in words.
+fn kind(body: &Body) -> &'static str {
+    match body {
+        Body::Text(_) => "a text",
+        Body::Bare(_) => "a number",
+        Body::List(_) => "a list",
+        Body::Map(_) => "a map",
+    }
 }

@@ -8,7 +8,7 @@ mod proto;
 mod session;
 
 use compile::Compiled;
-use model::script::{Codec, OPTION, Script, VERBS};
+use model::script::{Codec, Misfit, OPTION, Script, VERBS};
 use model::{Ack, Facts, Features, Manners, Options, PersonId, Protocol, Session, Shared};
 use std::sync::Arc;
 
@@ -46,7 +46,11 @@ impl Protocol for WebSocket {
         if let Some(name) = options.keys().find(|name| !is_known(name)) {
             return Err(format!("websocket has no option `{name}`; it has `codec`, `deflate`"));
         }
-        compile(options).map(drop)
+        compile(options).map(drop).map_err(|misfit| misfit.to_string())
+    }
+
+    fn misfit(&self, options: &Options) -> Option<Misfit> {
+        compile(options).err()
     }
 
     fn session(&self, _: PersonId, _: Features, shared: &Arc<Shared>) -> Box<dyn Session> {
@@ -61,12 +65,13 @@ fn script(options: &Options) -> Result<Option<Script>, String> {
     serde_json::from_str(text).map(Some).map_err(|error| format!("the description: {error}"))
 }
 
-fn compile(options: &Options) -> Result<Compiled, String> {
+fn compile(options: &Options) -> Result<Compiled, Misfit> {
     let deflate = match options.get("deflate").map(String::as_str) {
         None | Some("off") => false,
         Some("on") => true,
         Some(other) => {
-            return Err(format!("`deflate` cannot be `{other}`; it can be `off` or `on`"));
+            let reason = format!("`deflate` cannot be `{other}`; it can be `off` or `on`");
+            return Err(reason.into());
         }
     };
     let codec = options.get("codec").map(|name| {

@@ -1,7 +1,7 @@
 //! Protobuf messages of the user's own `.proto`: read once, written and searched as bytes.
 
 use super::piece::{Found, Piece, Prefix, Style, pieces, slot, varint};
-use model::script::{Blank, Body, Part, Proto};
+use model::script::{Blank, Body, Misfit, Part, Proto};
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
@@ -45,25 +45,32 @@ impl FileResolver for OneFile {
 
 impl Schema {
     /// Reads the file. The error is the compiler's.
-    pub(super) fn read(proto: &Proto) -> Result<Schema, String> {
+    pub(super) fn read(proto: &Proto) -> Result<Schema, Misfit> {
         let mut files = ChainFileResolver::new();
         files.add(OneFile(proto.text.clone()));
         files.add(GoogleFileResolver::new());
         let mut compiler = protox::Compiler::with_file_resolver(files);
         compiler.include_imports(true);
-        let compiled = compiler.open_file(FILE).map_err(|error| format!("{error:?}"))?;
+        let compiled = compiler
+            .open_file(FILE)
+            .map_err(|error| Misfit::from(format!("{error:?}")).within("file"))?;
         let pool: DescriptorPool = compiled.descriptor_pool();
-        let message = |name: &str| {
+        let message = |name: &str, key: &str| {
             let is_it =
                 |message: &MessageDescriptor| message.name() == name || message.full_name() == name;
             let mut all = pool.all_messages();
-            all.find(is_it).ok_or_else(|| format!("the .proto file has no message `{name}`"))
+            all.find(is_it).ok_or_else(|| {
+                let reason = format!("the .proto file has no message `{name}`");
+                let key = if proto.sent == proto.received { "message" } else { key };
+                Misfit::from(reason).within(key)
+            })
         };
-        Ok(Schema { sent: message(&proto.sent)?, received: message(&proto.received)? })
+        let (sent, received) = (message(&proto.sent, "sent"), message(&proto.received, "received"));
+        Ok(Schema { sent: sent?, received: received? })
     }
 
     /// The pieces of a message.
-    pub(super) fn body(&self, body: &Body, kept: &[String]) -> Result<Vec<Piece>, String> {
+    pub(super) fn body(&self, body: &Body, kept: &[String]) -> Result<Vec<Piece>, Misfit> {
         let mut out = Vec::new();
         write_message(&self.sent, body, kept, &mut out)?;
         Ok(out)
@@ -105,25 +112,37 @@ fn write_message(
     body: &Body,
     kept: &[String],
     out: &mut Vec<Piece>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     let Body::Map(pairs) = body else {
-        return Err(format!("the message `{}` is written as a map", message.name()));
+        return Err(format!("the message `{}` is written as a map", message.name()).into());
     };
     for (name, value) in pairs {
-        let field = field_of(message, name)?;
-        if field.is_map() {
-            return Err(format!("`{name}` is a map field, which cannot be written"));
-        }
-        match value {
-            Body::List(items) if field.is_list() => {
-                for item in items {
-                    write_field(&field, item, kept, out)?;
-                }
-            }
-            value => write_field(&field, value, kept, out)?,
-        }
+        write_value(message, name, value, kept, out).map_err(|why| why.within(name))?;
     }
     Ok(())
+}
+
+fn write_value(
+    message: &MessageDescriptor,
+    name: &str,
+    value: &Body,
+    kept: &[String],
+    out: &mut Vec<Piece>,
+) -> Result<(), Misfit> {
+    let field = field_of(message, name)?;
+    if field.is_map() {
+        return Err(format!("`{name}` is a map field, which cannot be written").into());
+    }
+    match value {
+        Body::List(items) if field.is_list() => {
+            for (place, item) in items.iter().enumerate() {
+                write_field(&field, item, kept, out)
+                    .map_err(|why| why.within(place.to_string()))?;
+            }
+            Ok(())
+        }
+        value => write_field(&field, value, kept, out),
+    }
 }
 
 fn write_field(
@@ -131,7 +150,7 @@ fn write_field(
     value: &Body,
     kept: &[String],
     out: &mut Vec<Piece>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     let tag = |wire: u32| {
         let mut bytes = Vec::new();
         varint(u64::from(field.number() << 3 | wire), &mut bytes);
@@ -167,7 +186,7 @@ fn write_field(
                 })?;
                 out.push(Piece::Bytes(bytes.into()));
             }
-            _ => return Err(format!("the field `{}` needs a number", field.name())),
+            _ => return Err(format!("the field `{}` needs a number", field.name()).into()),
         },
     }
     Ok(())

@@ -150,7 +150,7 @@ fn what_does_not_compile_is_refused_with_advice() {
         ("{send: {text: x}}", "syntax = \"proto3\"; message N {}", "protobuf", "no message `M`"),
         ("{send: {text: x}}", "message {", "protobuf", "described.proto"),
         ("{send: {text: x}}", "import \"other.proto\";", "protobuf", "other.proto"),
-        ("{send: {text: x}}", proto, "text", "says text"),
+        ("{send: {text: x}}", proto, "text", "says a text"),
         ("{send: x, answer: {a: b}}", proto, "text", "how they begin"),
         ("{send: x}", proto, "xml", "`codec` cannot be `xml`"),
     ];

@@ -10,9 +10,9 @@
 //!   room or, from somebody else, to the person: the room's replay at a join, pages of the archive,
 //!   what was kept while one was away, copies for one's other devices, and errors are none. On a
 //!   list of contacts it is also a stamped presence, but not the one that a contact had before;
-//! - a **list** is joined by becoming available and left by the opposite; both are over when a ping
-//!   behind the presence is answered. Who leaves its last list while in a room only takes a negative
-//!   priority (RFC 6121 section 4.7.2.3), since the end of presence would be the end of its rooms;
+//! - a **list** is joined by becoming available and left by the opposite; both are over when a
+//!   ping behind the presence is answered. Who leaves its last list while in a room only takes a
+//!   negative priority (RFC 6121 section 4.7.2.3): the end of presence would end its rooms;
 //! - messages to a list are not answered for: that one addressee is not there is no refusal. What
 //!   the multicast service refuses, or somebody for another reason, has failed;
 //! - **presences** are counted from the moment the person is in the room, or there for the list of

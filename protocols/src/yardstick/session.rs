@@ -59,8 +59,11 @@ impl Protocol for Yardstick {
     }
 
     fn manners(&self, options: &Options) -> Manners {
-        let is_silent = options.get("presence").is_some_and(|presence| presence == "off");
-        Manners { stamped_joins: !is_silent, ..FACTS.manners }
+        Manners { stamped_joins: self.announces(options), ..FACTS.manners }
+    }
+
+    fn announces(&self, options: &Options) -> bool {
+        options.get("presence").is_none_or(|presence| presence != "off")
     }
 
     fn check(&self, options: &Options) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use super::limits::*;
 use super::processes::Processes;
-use super::ratio;
+use super::{ratio, starved};
 use crate::run::{Run, Status};
 use crate::summary::{Finding, Health, Level, Summary};
 use model::{FaultClass, HostSample, Interval, ProbeSample};
@@ -267,47 +267,39 @@ fn steal(facts: &Facts, findings: &mut Vec<Finding>) {
 }
 
 fn starved_target(facts: &Facts, findings: &mut Vec<Finding>) {
-    starved(
-        facts,
-        facts.summary.target_usage.as_ref(),
-        "the target",
-        "Its latencies contain waiting for a processor: give it cores of its own, or put the \
-         generator elsewhere.",
-        findings,
-    );
+    let Some(starved) = starved::target(facts.summary) else { return };
+    let so = "so its figures are of this machine's load, not of the server";
+    let what = format!("{}, {so}", starved.words("the target"));
+    find(findings, starved.level, what, &make_room(facts));
 }
 
 fn starved_generator(facts: &Facts, findings: &mut Vec<Finding>) {
-    starved(
-        facts,
-        facts.summary.generator_usage.as_ref(),
-        "the generator",
-        "Latencies contain the generator's own waiting: give it cores of its own.",
-        findings,
-    );
+    let shards = facts.run.manifest.generator.shards;
+    let Some(starved) = starved::generator(facts.summary, shards) else { return };
+    let what = format!("{}, which latencies contain", starved.words("the generator"));
+    find(findings, starved.level, what, &make_room(facts));
 }
 
-fn starved(
-    facts: &Facts,
-    usage: Option<&crate::summary::Usage>,
-    who: &str,
-    advice: &str,
-    findings: &mut Vec<Finding>,
-) {
-    let Some(usage) = usage.filter(|usage| usage.cpu_s >= RUN_QUEUE_CPU_S_MIN) else { return };
-    let waited = ratio(usage.run_queue_s, usage.run_queue_s + usage.cpu_s);
-    let of_run = ratio(usage.run_queue_s, facts.summary.seconds);
-    if waited > RUN_QUEUE_STRAINED && of_run > RUN_QUEUE_OF_RUN_MIN {
-        find(
-            findings,
-            Level::Strained,
-            format!(
-                "{who} was starved: {:.1} s ready without a processor beside {:.1} s of CPU",
-                usage.run_queue_s, usage.cpu_s
-            ),
-            advice,
-        );
+/// What to do about processes that wait for each other, or for somebody else.
+fn make_room(facts: &Facts) -> String {
+    match others(facts) {
+        share if share > OTHERS_TOLD => format!(
+            "Other processes had {} of the machine's time: stop them, or repeat when it is quiet.",
+            percent(share)
+        ),
+        _ => "Target and generator want more than this machine has: give each cores of its own or \
+              another machine, or lower the load."
+            .to_owned(),
     }
+}
+
+/// What processes beside target and generator had of the machine's time.
+fn others(facts: &Facts) -> f64 {
+    let Some((first, last, seconds)) = host_ends(facts) else { return 0.0 };
+    let usages = [&facts.summary.target_usage, &facts.summary.generator_usage];
+    let ours_s: f64 = usages.into_iter().flatten().map(|usage| usage.cpu_s).sum();
+    let busy_s = last.busy_ns.saturating_sub(first.busy_ns) as f64 / 1e9;
+    ratio((busy_s - ours_s).max(0.0), seconds * f64::from(facts.run.manifest.host.cores.max(1)))
 }
 
 fn network(facts: &Facts, findings: &mut Vec<Finding>) {

@@ -38,13 +38,24 @@ pub const STEAL_STRAINED: f64 = 0.05;
 pub const STEAL_INVALID: f64 = 0.25;
 
 /// Time waited for a processor, as a fraction of waiting and running together, above which
-/// processes are starved: a fifth of their delays is not their own.
+/// processes are starved: a fifth of their delays is not their own. Without rivals it is a few
+/// percent; runs with much of it have shown medians a hundred times those of the same run without.
 pub const RUN_QUEUE_STRAINED: f64 = 0.20;
-/// The same waiting as a fraction of the run: below it, what adds up over a long quiet run is the
-/// moment it takes to wake up, not a lack of processors.
+/// The same of the generator, above which it measured itself: what it did took four times as long
+/// as it needed.
+pub const RUN_QUEUE_INVALID: f64 = 0.75;
+/// The waiting as a fraction of the run (or phase): below it, what adds up over a long quiet run is
+/// the moment it takes to wake up, not a lack of processors.
 pub const RUN_QUEUE_OF_RUN_MIN: f64 = 0.02;
-/// CPU seconds below which a process is idle and its waiting says nothing.
-pub const RUN_QUEUE_CPU_S_MIN: f64 = 1.0;
+/// The same of each of the generator's shards, which an invalid run exceeds as well: in short turns
+/// even a long wait is a matter of microseconds.
+pub const RUN_QUEUE_OF_RUN_INVALID: f64 = 0.25;
+/// Seconds of running and waiting together below which a process is idle and its waiting says
+/// nothing. Running alone would not do: the worst starved hardly run at all.
+pub const RUN_QUEUE_WANTED_S_MIN: f64 = 1.0;
+/// Fraction of the machine's time from which processes beside target and generator are named as
+/// those who were waited for.
+pub const OTHERS_TOLD: f64 = 0.10;
 
 /// TCP segments sent again, a second, above which the network is part of the result. A loopback
 /// interface that drops nothing has none.
@@ -64,3 +75,10 @@ pub const CALIBRATIONS_MIN: usize = 10;
 
 /// Most notes of target and generator that are kept in a summary.
 pub const NOTES_MAX: usize = 100;
+
+/// People online below which memory per person is the noise of a few pages.
+pub const MEMORY_PEOPLE_MIN: u64 = 10;
+/// Fraction of the most people ever online from which a second counts as one of the full crowd.
+pub const MEMORY_STEADY_ONLINE: f64 = 0.95;
+/// Readings of the full crowd below which there is no steady memory: a second of them.
+pub const MEMORY_STEADY_READINGS_MIN: usize = 5;

@@ -2,9 +2,11 @@
 
 mod health;
 pub mod limits;
+mod memory;
 mod phases;
 mod probed;
 mod processes;
+pub(crate) mod starved;
 pub(crate) mod thresholds;
 mod totals;
 
@@ -50,6 +52,7 @@ impl Analysis {
             phases: phases::phases(run, &target, &generator, length_s),
             target_usage: target.usage(0.0, length_s),
             generator_usage: generator.usage(0.0, length_s),
+            memory_per_person: memory::per_person(&run.seconds, &run.probes),
             notes: notes(run),
             profiles: run.profiles.iter().map(crate::profile::row).collect(),
             ..head(run)

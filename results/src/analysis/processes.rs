@@ -15,6 +15,8 @@ pub(crate) struct Reading {
     pub(crate) to_s: f64,
     /// CPU, percent of one core.
     pub(crate) cpu_percent: f64,
+    /// Ready without a processor, percent of the time; threads add up.
+    pub(crate) wait_percent: f64,
     /// Resident memory at the later reading, bytes.
     pub(crate) rss_bytes: u64,
 }
@@ -83,18 +85,22 @@ impl Processes {
         for sample in probes.iter().filter(|sample| !role(sample).is_empty()) {
             let at_s = sample.at.secs_f64();
             let mut reading = Reading { to_s: at_s, ..Reading::default() };
-            let mut used_ns = 0u64;
+            let (mut used_ns, mut waited_ns) = (0u64, 0u64);
             for process in role(sample) {
                 let track = processes.track(&mut open, process);
                 let points = &mut processes.tracks[track].points;
-                let last_ns = points.last().map_or(process.cpu_ns, |point| point.1);
-                used_ns = used_ns.saturating_add(process.cpu_ns - last_ns);
+                let last = points.last().map(|point| (point.1, point.2));
+                let last = last.unwrap_or((process.cpu_ns, process.run_queue_ns));
+                used_ns = used_ns.saturating_add(process.cpu_ns - last.0);
+                waited_ns = waited_ns.saturating_add(process.run_queue_ns.saturating_sub(last.1));
                 points.push((at_s, process.cpu_ns, process.run_queue_ns));
                 reading.rss_bytes = reading.rss_bytes.saturating_add(process.rss_bytes);
             }
             if let Some(from_s) = before_s.filter(|&from_s| from_s < at_s) {
                 reading.from_s = from_s;
-                reading.cpu_percent = finite(used_ns as f64 / 1e7 / (at_s - from_s));
+                let percent = |ns: u64| finite(ns as f64 / 1e7 / (at_s - from_s));
+                (reading.cpu_percent, reading.wait_percent) =
+                    (percent(used_ns), percent(waited_ns));
                 processes.readings.push(reading);
             }
             before_s = Some(at_s);

@@ -174,7 +174,8 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     for side in [&comparison.base, &comparison.candidate] {
         let crashed = side.crashes.iter().map(|how| format!("{}: {how}", side.name));
         let left_out = side.left_out.iter().map(|why| format!("{}: not used: {why}", side.name));
-        remarks.extend(crashed.chain(left_out));
+        let starved = side.starved.iter().map(|how| format!("{}: {how}", side.name));
+        remarks.extend(crashed.chain(left_out).chain(starved));
     }
     remarks
 }

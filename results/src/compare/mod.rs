@@ -9,6 +9,7 @@ mod row;
 pub use junit::junit;
 pub use row::{Row, RowVerdict};
 
+use crate::analysis::starved;
 use crate::capacity::Capacity;
 use crate::experiment::{Drawn, Figure, Trial, figures, warm_up_s};
 use crate::profile::{self, Difference};
@@ -45,6 +46,8 @@ pub struct Side {
     pub runs: usize,
     /// Runs that were not, each with its reason.
     pub left_out: Vec<String>,
+    /// Used runs in which the target waited for a processor rather than ran, each with how long.
+    pub starved: Vec<String>,
     /// Targets that ended by themselves, each with its time and last words.
     pub crashes: Vec<String>,
     /// Load of the runs, on average.
@@ -207,7 +210,12 @@ impl Used {
             match (trial.crash(), trial.flaw()) {
                 (Some(how), _) => side.crashes.push(format!("{run}: after {at_s:.1} s {how}")),
                 (None, Some(why)) => side.left_out.push(format!("{run}: {why}")),
-                (None, None) => runs.push(Run::load(&trial.dir)?),
+                (None, None) => {
+                    let starved = starved::target(&trial.summary);
+                    let words = starved.map(|starved| starved.words("the target"));
+                    side.starved.extend(words.map(|words| format!("{run}: {words}")));
+                    runs.push(Run::load(&trial.dir)?);
+                }
             }
         }
         let used = || trials.iter().filter(|trial| trial.flaw().is_none());

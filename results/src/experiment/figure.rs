@@ -125,6 +125,9 @@ fn costs(analysis: &Analysis) -> Vec<Figure> {
         all.push(figure("target CPU", Unit::CpuSeconds, usage.cpu_s));
         all.push(figure("target memory, most", Unit::Bytes, usage.rss_peak_bytes as f64));
     }
+    if let Some(each) = &summary.memory_per_person {
+        all.push(figure("target memory per person", Unit::Bytes, each.peak_bytes as f64));
+    }
     let received = (summary.ledger.received + summary.ledger.announcements_received) as f64;
     if received > 0.0 {
         let each = ratio(summary.rates.bytes_in as f64, received);

@@ -313,7 +313,7 @@ mod tests {
     use model::Histo;
 
     fn reading(from_s: f64, to_s: f64, cpu_percent: f64) -> Reading {
-        Reading { from_s, to_s, cpu_percent, rss_bytes: 0 }
+        Reading { from_s, to_s, cpu_percent, ..Reading::default() }
     }
 
     #[test]

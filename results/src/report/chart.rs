@@ -172,8 +172,10 @@ pub(crate) fn charts(run: &Run, analysis: &Analysis) -> Vec<Chart> {
         people(&bins),
         load_and_cpu(&bins, &analysis.target),
         processes("target-cpu", "Target: CPU", &analysis.target),
+        waiting("target-wait", "Target: waiting for a processor", &analysis.target),
         memory(&analysis.target),
         generator(&bins, &analysis.generator),
+        waiting("generator-wait", "Generator: waiting for a processor", &analysis.generator),
         lag(&bins),
         errors(&bins),
     ];
@@ -206,6 +208,19 @@ fn processes(id: &str, title: &str, readings: &[Reading]) -> Chart {
         axes: vec![axis("% of one core", Unit::Percent)],
         lines: vec![line("CPU", Hue::First, 0, true, y)],
     }
+}
+
+/// How long threads were ready without a processor: what others took from them.
+fn waiting(id: &str, title: &str, readings: &[Reading]) -> Chart {
+    let (x, y) = thin::extremes(readings, |reading| reading.wait_percent);
+    Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        x,
+        axes: vec![axis("% of the time, threads added up", Unit::Percent)],
+        lines: vec![line("waiting", Hue::Third, 0, true, y)],
+    }
+    .without_zeros()
 }
 
 /// What arrives, and what it costs, on one picture.

@@ -2,6 +2,7 @@
 
 use super::escape::plain;
 use super::format::{bytes, count, duration, percent};
+use crate::analysis::starved;
 use crate::run::Run;
 use crate::summary::Summary;
 use serde::Serialize;
@@ -98,9 +99,18 @@ pub(super) fn tiles(s: &Summary) -> Vec<Tile> {
             false,
         ));
         tiles.push(tile(
+            "target waited",
+            format!("{:.2} s", usage.run_queue_s),
+            format!("for a processor; ran {:.2} s", usage.cpu_s),
+            starved::target(s).is_some(),
+        ));
+        tiles.push(tile(
             "target memory",
             bytes(usage.rss_peak_bytes),
-            "peak, resident".to_owned(),
+            match &s.memory_per_person {
+                Some(each) => format!("peak, resident; {} per person", bytes(each.peak_bytes)),
+                None => "peak, resident".to_owned(),
+            },
             false,
         ));
     }

@@ -120,6 +120,9 @@ pub(crate) fn phases(summary: &Summary) -> Table {
     }
     put(false, "whole phase: target CPU mean, max", &|p| p.target.as_ref().map(cpu));
     put(true, "target CPU seconds", &|p| p.target.as_ref().map(|u| format!("{:.2} s", u.cpu_s)));
+    put(true, "target waited for a processor", &|p| {
+        p.target.as_ref().map(|u| format!("{:.2} s", u.run_queue_s))
+    });
     put(true, "target memory, peak", &|p| p.target.as_ref().map(|u| bytes(u.rss_peak_bytes)));
     put(true, "generator CPU mean, max", &|p| p.generator.as_ref().map(cpu));
     table

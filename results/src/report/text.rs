@@ -289,18 +289,21 @@ fn measures(text: &mut Text, s: &Summary) {
 fn target(text: &mut Text, s: &Summary) {
     let Some(whole) = &s.target_usage else { return };
     text.blank();
-    let mut row = |cells: [&str; 5]| {
-        let [name, mean, max, time, memory] = cells;
-        text.raw(&format!("{}{mean:>11}{max:>11}{time:>11}{memory:>11}", fit(name, 36)));
+    let mut row = |cells: [&str; 6]| {
+        let [name, mean, max, time, waited, memory] = cells;
+        let name = fit(name, 30);
+        text.raw(&format!("{name}{mean:>10}{max:>10}{time:>10}{waited:>10}{memory:>10}"));
     };
-    row(["target, CPU of one core", "mean", "max", "time", "memory"]);
-    row([&"─".repeat(36), &"─".repeat(11), &"─".repeat(11), &"─".repeat(11), &"─".repeat(11)]);
+    row(["target, CPU of one core", "mean", "max", "time", "waited", "memory"]);
+    let rule = "─".repeat(10);
+    row([&"─".repeat(30), &rule, &rule, &rule, &rule, &rule]);
     let mut usage_row = |name: &str, usage: &Usage| {
         row([
             name,
             &percent(usage.cpu_mean_percent),
             &percent(usage.cpu_max_percent),
             &format!("{} s", short(usage.cpu_s)),
+            &format!("{} s", short(usage.run_queue_s)),
             &bytes(usage.rss_peak_bytes),
         ]);
     };
@@ -314,6 +317,12 @@ fn target(text: &mut Text, s: &Summary) {
                 usage_row(&format!("    {} {}", stage.mark, stage.name), usage);
             }
         }
+    }
+    if let Some(each) = &s.memory_per_person {
+        let steady = each.steady_bytes.map(|steady| format!("{} steady", bytes(steady)));
+        let facts = [format!("{} at the peak", bytes(each.peak_bytes))].into_iter().chain(steady);
+        let rest = format!("above {} before anybody came", bytes(each.rest_bytes));
+        text.facts("per person", &facts.chain([rest]).collect::<Vec<_>>());
     }
 }
 
@@ -363,15 +372,13 @@ fn health(text: &mut Text, s: &Summary) {
         )));
     }
     let lag = &s.lag;
-    let cpu = s.generator_usage.as_ref().map_or(String::new(), |usage| {
-        format!(
-            " · CPU {} mean, {} max",
-            percent(usage.cpu_mean_percent),
-            percent(usage.cpu_max_percent)
-        )
-    });
-    let late = format!("{} p99, {} max", duration(lag.p99_ms), duration(lag.max_ms));
-    text.facts("timers late", &[format!("{late}{cpu}")]);
+    let mut facts = vec![format!("{} p99, {} max", duration(lag.p99_ms), duration(lag.max_ms))];
+    if let Some(usage) = &s.generator_usage {
+        let (mean, max) = (percent(usage.cpu_mean_percent), percent(usage.cpu_max_percent));
+        facts.push(format!("CPU {mean} mean, {max} max"));
+        facts.push(format!("waited {} s", short(usage.run_queue_s)));
+    }
+    text.facts("timers late", &facts);
 }
 
 fn thresholds(text: &mut Text, s: &Summary) {

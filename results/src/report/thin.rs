@@ -95,7 +95,7 @@ mod tests {
             from_s: i as f64,
             to_s: i as f64 + 1.0,
             cpu_percent: if i == 7_777 { 400.0 } else { (i % 50) as f64 },
-            rss_bytes: 0,
+            ..Reading::default()
         };
         let readings: Vec<Reading> = (0..18_000).map(reading).collect();
         let (x, y) = extremes(&readings, |reading| reading.cpu_percent);

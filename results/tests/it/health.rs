@@ -28,6 +28,10 @@ struct Case {
     steal: u64,
     /// Percent of a core waited for beside half a core used.
     target_waits: u64,
+    /// The same of the generator.
+    generator_waits: u64,
+    /// Percent of all cores that others use.
+    others: u64,
     retransmits_per_s: u64,
     drops: u64,
     descriptors: u64,
@@ -72,8 +76,9 @@ fn probe(case: &Case, number: u64) -> ProbeSample {
     ProbeSample {
         at: Tick::from_secs(number),
         target: vec![process(1, 50, case.target_waits)],
-        generator: vec![process(2, case.generator_cpu, 0)],
+        generator: vec![process(2, case.generator_cpu, case.generator_waits)],
         host: HostSample {
+            busy_ns: number * (50 + case.generator_cpu + case.others * 2) * 10_000_000,
             steal_ns: number * case.steal * 2 * 10_000_000,
             retransmits: number * case.retransmits_per_s,
             drops: number * case.drops,
@@ -137,7 +142,15 @@ fn what_is_found() {
     check(&Case { steal: 10, ..case() }, Level::Strained, "gave 10 %");
     check(&Case { steal: 30, ..case() }, Level::Invalid, "gave 30 %");
     check(&Case { target_waits: 10, ..case() }, Level::Healthy, "");
-    check(&Case { target_waits: 40, ..case() }, Level::Strained, "the target was starved: 8.0 s");
+    check(
+        &Case { target_waits: 40, ..case() },
+        Level::Strained,
+        "the target was starved: it waited 8.0 s for a processor for 10.0 s it ran, so its figures are",
+    );
+    let generator = |cpu, waits| Case { generator_cpu: cpu, generator_waits: waits, ..case() };
+    check(&generator(80, 10), Level::Healthy, "");
+    check(&generator(80, 30), Level::Strained, "the generator was starved: it waited 6.0 s for a");
+    check(&generator(10, 50), Level::Invalid, "the generator was starved: it waited 10.0 s for a");
     check(&Case { retransmits_per_s: 20, ..case() }, Level::Strained, "400 TCP segments");
     check(&Case { drops: 1, ..case() }, Level::Strained, "dropped 20 packets");
     check(&Case { descriptors: 990, ..case() }, Level::Strained, "990 of 1000 descriptors");
@@ -146,6 +159,17 @@ fn what_is_found() {
     check(&Case { status: running, ..case() }, Level::Invalid, "cut short at second 20");
     let aborted = Some(Status::Aborted);
     check(&Case { status: aborted, ..case() }, Level::Invalid, "aborted at second 20");
+}
+
+/// Who took the processors decides what is to be done.
+#[test]
+fn a_starved_target_is_told_who_took_its_processor() {
+    for (others, want) in [(0, "want more than this machine has"), (50, "had 50 % of the machine")]
+    {
+        let case = Case { target_waits: 40, others, ..Case::default() };
+        let health = check(&case, Level::Strained, "the target was starved").summary.health;
+        assert!(health.findings[0].advice.contains(want), "{others} %: {health:?}");
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ const KERNEL_BYTES: u64 = 10 << 10;
 /// One line of the check: what was looked at, and what to do if it is not enough.
 pub(crate) struct Finding {
     pub(crate) is_fine: bool,
+    /// Whether it is only told: a run is not refused for it.
+    pub(crate) is_risk: bool,
     pub(crate) what: String,
     pub(crate) advice: String,
 }
@@ -22,15 +24,22 @@ pub(crate) struct Finding {
 /// Prints what was found; the exit code tells whether the scenario can be run here.
 pub(crate) fn check(args: &ScenarioArgs) -> Ending {
     let loaded = load(args)?;
-    let findings: Vec<Finding> = look(&loaded, &[]).into_iter().chain([target(&loaded)]).collect();
+    let mut findings = look(&loaded, &[]);
+    findings.push(target(&loaded));
+    findings.extend(target_descriptors(&loaded, limits::raise_descriptors().1));
     for finding in &findings {
-        let word = if finding.is_fine { "ok  " } else { "NOT " };
+        let word = match (finding.is_fine, finding.is_risk) {
+            (true, _) => "ok  ",
+            (false, true) => "RISK",
+            (false, false) => "NOT ",
+        };
         println!("{word} {}", finding.what);
         if !finding.is_fine {
             println!("     {}", finding.advice);
         }
     }
-    Ok(if findings.iter().all(|finding| finding.is_fine) { 0 } else { UNMEASURED })
+    let is_possible = |finding: &Finding| finding.is_fine || finding.is_risk;
+    Ok(if findings.iter().all(is_possible) { 0 } else { UNMEASURED })
 }
 
 /// Looks at everything of this machine that can stop a run before it begins. The target is not
@@ -46,6 +55,7 @@ fn profilers(loaded: &Loaded, allowed: &[String]) -> impl Iterator<Item = Findin
     let looks = engine::profile::look(&loaded.plan, is_started, allowed);
     looks.into_iter().map(|look| Finding {
         is_fine: look.problem.is_none(),
+        is_risk: false,
         what: look.what,
         advice: look.problem.unwrap_or_default(),
     })
@@ -59,6 +69,7 @@ fn descriptors(people: u64) -> Finding {
         if processes > 1 { format!(": {processes} worker processes") } else { String::new() };
     Finding {
         is_fine: processes <= 64,
+        is_risk: false,
         what: format!("descriptors: {people} people, {each} a process (hard limit {hard}){split}"),
         advice: "raise the hard limit: `ulimit -Hn 1000000` as root, or in limits.conf".into(),
     }
@@ -73,6 +84,7 @@ fn ports(people: u64, loaded: &Loaded) -> Finding {
     };
     Finding {
         is_fine: is_local || people <= each,
+        is_risk: false,
         what: match is_local && people > each {
             true => {
                 format!("ports: {each} an address ({low} to {high}), several loopback addresses")
@@ -91,6 +103,7 @@ fn memory(people: u64) -> Finding {
     let available = limits::available_bytes();
     Finding {
         is_fine: needed < available,
+        is_risk: false,
         what: format!("memory: about {} MiB of {} MiB available", needed >> 20, available >> 20),
         advice: "scale the scenario down (--scale), or free memory".into(),
     }
@@ -98,12 +111,39 @@ fn memory(people: u64) -> Finding {
 
 fn target(loaded: &Loaded) -> Finding {
     let (what, result) = match &loaded.site {
-        Site::Own { spec, .. } => {
-            (format!("target: {}", loaded.plan.target.name), engine::target::check_needs(spec))
+        Site::Own { spec, knobs } => {
+            let what = format!("target: {}", loaded.plan.target.name);
+            (what, engine::target::check_needs(spec, knobs))
         }
         Site::Elsewhere { url } => (format!("target: {url} answers"), reach(url)),
     };
-    Finding { is_fine: result.is_ok(), what, advice: result.err().unwrap_or_default() }
+    let advice = result.as_ref().err().cloned().unwrap_or_default();
+    Finding { is_fine: result.is_ok(), is_risk: false, what, advice }
+}
+
+/// A target that throng starts inherits the hard limit of descriptors, and needs one for each of
+/// its connections. Only told: it may know how to do with fewer, and who wants to see it at its
+/// limit may.
+fn target_descriptors(loaded: &Loaded, hard: u64) -> Option<Finding> {
+    let Site::Own { spec, knobs } = &loaded.site else { return None };
+    let instances = engine::target::instances(spec, knobs).ok()? as u64;
+    let each = u64::from(loaded.plan.people()).div_ceil(instances);
+    let needed = each + limits::DESCRIPTORS_RESERVED;
+    let room = hard.saturating_sub(limits::DESCRIPTORS_RESERVED) * instances;
+    let scale = loaded.plan.scale * room as f64 / f64::from(loaded.plan.people().max(1));
+    Some(Finding {
+        is_fine: needed <= hard,
+        is_risk: true,
+        what: format!(
+            "descriptors of the target: {needed} for up to {each} people of an instance and for itself \
+             (hard limit {hard}, which it inherits)"
+        ),
+        advice: format!(
+            "it may refuse people: scale down (--scale {:.3}), more instances if it has a knob for \
+             them, or raise the hard limit (`ulimit -Hn {needed}` as root, or limits.conf)",
+            (scale * 1e3).floor() / 1e3
+        ),
+    })
 }
 
 fn reach(url: &str) -> Result<(), String> {
@@ -120,6 +160,7 @@ fn accounts(loaded: &Loaded) -> Finding {
     let result = engine::AccountBook::open(&loaded.plan, &loaded.folder);
     Finding {
         is_fine: result.is_ok(),
+        is_risk: false,
         what: "accounts: patterns, files and environment variables".into(),
         advice: result.err().unwrap_or_default(),
     }

@@ -73,7 +73,8 @@ fn the_summary_has_the_documented_fields() {
         // The page may be younger than the field only for as long as the page does not exist.
         let is_told = documented.is_empty() || documented.contains(&format!("`{name}`"));
         assert!(is_told, "docs/run-format.md does not tell about `{name}`");
-        let may_lack = ["cut_short_s", "target_usage", "generator_usage"].contains(&name.as_str());
+        let may_lack = ["cut_short_s", "target_usage", "generator_usage", "memory_per_person"]
+            .contains(&name.as_str());
         assert!(!value.is_null() || may_lack, "`{name}` is null");
     }
     let kept: serde_json::Value =
@@ -268,6 +269,30 @@ fn check_says_what_is_missing() {
     let huge = folder.throng(["check", &file, "--set", "crowds.people.size=16000000"]);
     assert_eq!(huge.code, Some(3), "{}", huge.stdout);
     assert!(huge.stdout.contains("NOT  memory") && huge.stdout.contains("--scale"));
+}
+
+#[test]
+fn check_warns_of_a_target_that_cannot_hold_everybody() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let folder = Folder::new("target-descriptors");
+    let file = folder.write("s.yaml", VISIT).display().to_string();
+    let size = |people: u64| format!("crowds.people.size={people}");
+    let enough = folder.throng(["check", &file, "--set", &size(limit.rlim_max - 100)]);
+    let line = |answer: &Answer| {
+        let mut lines = answer.stdout.lines().map(str::to_owned);
+        lines.find(|line| line.contains("descriptors of the target")).unwrap()
+    };
+    assert!(line(&enough).starts_with("ok "), "{}", enough.stdout);
+    let large = folder.throng(["check", &file, "--set", &size(limit.rlim_max - 99)]);
+    assert!(line(&large).starts_with("RISK "), "{}", large.stdout);
+    assert!(large.stdout.contains("--scale 0.9") && large.stdout.contains("ulimit -Hn"));
+    assert_eq!(large.code, enough.code, "it is only a warning: {}", large.stdout);
+    let two = ["--set", "target=yardstick?processes=2"];
+    let both =
+        folder.throng(["check", &file, "--set", &size(limit.rlim_max)].into_iter().chain(two));
+    assert!(line(&both).starts_with("ok "), "{}", both.stdout);
 }
 
 #[test]

@@ -96,3 +96,20 @@ fn an_interrupted_run_sends_everybody_away_and_reports() {
         check_what_is_left(&folder, &summary);
     }
 }
+
+#[test]
+fn the_folder_of_a_killed_run_is_removed_at_the_next_start() {
+    let folder = Folder::new("left-behind");
+    let (started, _) = under_way(&folder, &[], 1);
+    let left = std::env::temp_dir().join(format!("throng-{}-0", started.pid));
+    assert!(left.is_dir(), "{} is where the target runs", left.display());
+    started.signal(libc::SIGKILL);
+    started.end();
+    let visit = "target: yardstick\nrooms: [lobby]\ntimeline: [{run: people at once}]\n\
+                 crowds: {people: {size: 1, journey: [login, join, leave]}}\n";
+    let file = folder.write("visit.yaml", visit);
+    let words = ["run".as_ref(), file.as_os_str(), "--quiet".as_ref()];
+    let next = folder.throng(words);
+    assert_eq!(next.code, Some(0), "{}{}", next.stdout, next.stderr);
+    assert!(!left.exists());
+}

@@ -65,6 +65,7 @@ fn nobody_is_owed_announcements_where_there_are_none() {
     let (loud, silent) = (run("presence=eager"), run("presence=off"));
     assert!(loud.ledger.announcements_owed > 0 && loud.ledger.announcements_lost == 0);
     assert_eq!((silent.ledger.announcements_owed, silent.ledger.announcements_lost), (0, 0));
+    assert_eq!((silent.ledger.presences, silent.ledger.presences_max), (0, 0));
     assert_eq!(silent.ledger.lost, 0);
 }
 

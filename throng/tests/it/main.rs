@@ -15,6 +15,9 @@ mod experiments;
 mod metrics;
 mod muc;
 
+// Mistakes that are told by the plan, before anything is started.
+mod foreseen;
+
 // Known truth: a target's own record of its faults against the ledger.
 mod ledger;
 

@@ -154,7 +154,7 @@ trait Busy {
 
 impl Busy for Summary {
     fn was_busy(&self) -> bool {
-        let words = ["timers fired", "sent more than", "out of CPU", "the hypervisor"];
+        let words = ["timers fired", "sent more than", "out of CPU", "the hypervisor", "starved"];
         let is_busy = |what: &str| words.iter().any(|word| what.contains(word));
         let mut invalid = self.health.findings.iter().filter(|f| f.level == Level::Invalid);
         self.health.level == Level::Invalid && invalid.all(|finding| is_busy(&finding.what))

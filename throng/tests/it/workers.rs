@@ -1,6 +1,6 @@
 //! One crowd in one process or spread over several: the same run.
 
-use crate::rig::{Folder, at, children, wait_until, yardstick};
+use crate::rig::{Folder, at, children, is_alive, wait_until, yardstick};
 use results::{Status, Summary};
 
 const PEOPLE: u64 = 60;
@@ -128,4 +128,29 @@ fn a_lost_worker_makes_the_run_invalid() {
     assert_eq!(summary.status, Status::Aborted);
     let told = |what: &str| what.contains("a part of the generator was lost");
     assert!(summary.health.findings.iter().any(|f| told(&f.what)), "{:?}", summary.health);
+}
+
+/// A worker that is killed while everybody is sent away leaves a run that looks whole but is not:
+/// its last words are missing.
+#[test]
+fn a_worker_lost_in_the_farewell_makes_the_run_invalid() {
+    let server = yardstick("");
+    let folder = Folder::new("lost-farewell");
+    let more = ["--people-per-process", "20"];
+    let started = folder.start_run(&scenario(&at(&server, "proto")), &more);
+    wait_until("everybody is in", || server.counters().members == PEOPLE);
+    let workers = children(started.pid);
+    // SAFETY: signals to processes our own child has just started and still waits for.
+    let signal = |pid, signal| unsafe { libc::kill(pid as libc::pid_t, signal) };
+    // It cannot hear that it is to end, so it is still there when the others have gone.
+    signal(workers[1], libc::SIGSTOP);
+    started.signal(libc::SIGINT);
+    let others = [workers[0], workers[2]];
+    wait_until("the others have ended", || !others.into_iter().any(is_alive));
+    signal(workers[1], libc::SIGKILL);
+    let answer = started.end();
+    assert_eq!(answer.code, Some(3), "{}", answer.stderr);
+    let told = |what: &str| what.contains("a part of the generator was lost");
+    let health = answer.summary().health;
+    assert!(health.findings.iter().any(|f| told(&f.what)), "{health:?}");
 }

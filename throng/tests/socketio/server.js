@@ -2,11 +2,15 @@
 'use strict';
 
 const http = require('node:http');
-const [module_, port, namespace] = process.argv.slice(2);
+const [module_, port, namespace, recovery] = process.argv.slice(2);
 const picture = Buffer.from([0, 1, 2, 255]);
 
 const server = http.createServer((_, response) => { response.writeHead(404).end(); });
 const options = { pingInterval: 300, pingTimeout: 5_000, allowEIO3: true, serveClient: false };
+// Milliseconds for which a lost conversation is kept; none by default.
+if (Number(recovery) > 0) {
+  options.connectionStateRecovery = { maxDisconnectionDuration: Number(recovery) };
+}
 const library = require(module_);
 const io = new (library.Server ?? library)(server, options);
 

@@ -196,11 +196,15 @@ impl Person {
 
     /// Settles a stay: what was owed, what came.
     pub(super) fn end_stay<N: Net>(&mut self, desk: &mut Desk<N>, at: usize) {
-        let stay = self.stays.swap_remove(at);
+        let mut stay = self.stays.swap_remove(at);
         desk.gauges.seats -= u64::from(stay.is_joined());
-        let is_stamped = desk.is_stamped();
         let is_seen = desk.setup.plan.list(stay.room()).is_none_or(|list| list.is_roster);
-        stay.settle(&desk.setup.board, is_stamped, is_seen, &mut desk.interval.counters);
+        let (is_stamped, is_told) = (desk.is_stamped(), desk.is_told_in_words());
+        let counters = &mut desk.interval.counters;
+        stay.settle(&desk.setup.board, is_stamped, counters);
+        if is_told && is_seen {
+            stay.expect_presences(&desk.setup.board, counters);
+        }
     }
 
     pub(super) fn stay(&mut self, room: RoomId) -> Option<&mut Stay> {

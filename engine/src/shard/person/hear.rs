@@ -106,7 +106,9 @@ impl Person {
             desk.interval.measure(Measure::Connect).asked += 1;
             desk.interval.counters.arrivals += 1;
         } else {
-            // One connection after the other: what counts as the connect is the last of them.
+            // One connection after the other: what counts as the connect is the last of them,
+            // unless the one before could speak already.
+            desk.interval.measure(Measure::Connect).asked += u64::from(self.link == Link::Up);
             desk.gauges.connected -= u64::from(self.link != Link::Dialed);
             self.dialed = (now, now);
             self.carry = Vec::new();

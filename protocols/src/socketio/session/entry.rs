@@ -3,6 +3,7 @@
 use super::super::Transport;
 use super::super::packet::Packet;
 use super::super::template::Values;
+use super::resume::Resume;
 use super::{Heartbeat, SocketIoSession, Stage, Step, excerpt};
 use model::{Effects, Event, Fault, FaultClass, Measure, Tick};
 use serde::Deserialize;
@@ -52,19 +53,30 @@ impl SocketIoSession {
         }
         if self.setting.revision == 4 || self.setting.namespace != "/" {
             let mut packet = self.head(b'0');
+            let mut data = Vec::new();
             if let Some(auth) = &self.setting.dialect.auth {
                 let name = &*self.name;
                 let values = Values { name, nick: name, password: &password, ..Values::default() };
-                auth.fill(&values, &mut packet);
+                auth.fill(&values, &mut data);
+            }
+            match self.resume.as_deref().filter(|resume| resume.is_wanted()) {
+                Some(resume) => resume.write(&data, &mut packet),
+                None => packet.append(&mut data),
             }
             self.send(packet, fx);
         }
     }
 
     /// The namespace is entered: on to the WebSocket if there is to be one.
-    pub(super) fn connected(&mut self, now: Tick, fx: &mut Effects) {
+    pub(super) fn connected(&mut self, now: Tick, data: &[u8], fx: &mut Effects) {
+        let is_resumed = self.setting.revision == 4 && Resume::welcomed(&mut self.resume, data);
+        match is_resumed {
+            true => fx.events.push(Event::Resumed),
+            false => self.room = None,
+        }
         let Stage::Rising(rising) = &mut self.stage else { return };
         rising.step = Step::Leaving;
+        rising.is_resumed = is_resumed;
         let can_upgrade = rising.can_upgrade;
         match self.carrier.is_polling() && self.setting.transport == Transport::Upgrade {
             false => self.introduce(fx),
@@ -99,7 +111,9 @@ impl SocketIoSession {
         let Stage::Rising(rising) = &mut self.stage else { return };
         rising.step = Step::Introducing;
         let (token, password) = (rising.token, rising.password.clone());
-        if self.dialect().verb(Measure::Login).is_none() {
+        let is_resumed = rising.is_resumed;
+        // Who goes on is known to the target.
+        if is_resumed || self.dialect().verb(Measure::Login).is_none() {
             return self.answered(token, Measure::Login, Ok(()), fx);
         }
         let name = self.name.clone();
@@ -108,6 +122,7 @@ impl SocketIoSession {
     }
 
     pub(super) fn refused(&mut self, packet: &Packet<'_>, is_early: bool, fx: &mut Effects) {
+        self.resume = None;
         let class = if is_early { FaultClass::LoginRefused } else { FaultClass::Closed };
         let detail = format!("the namespace was refused: {}", excerpt(packet.data));
         self.give_up(class, &detail, fx);

@@ -33,16 +33,22 @@ impl SocketIoSession {
             }
             // Before revision 4 everybody is in the namespace `/` whatever they want.
             _ if !is_ours => self.parts = (packet.attachments, Meaning::Nothing),
-            Kind::Event if !is_early => self.event(packet, fx),
+            // What was missed comes ahead of the word that the conversation goes on.
+            Kind::Event if !is_early || self.is_resuming() => self.event(packet, fx),
             Kind::Ack if !is_early => self.acknowledged(packet, fx),
-            Kind::Connect if is_early => self.connected(now, fx),
+            Kind::Connect if is_early => self.connected(now, packet.data, fx),
             Kind::Error => self.refused(packet, is_early, fx),
             Kind::Disconnect if !is_early => {
                 let detail = "the target disconnected the person from the namespace";
+                self.resume = None;
                 self.give_up(FaultClass::Closed, detail, fx);
             }
             _ => self.wrong("a packet that does not belong here", fx),
         }
+    }
+
+    fn is_resuming(&self) -> bool {
+        self.resume.as_ref().is_some_and(|resume| resume.is_wanted())
     }
 
     /// An event: the hot path.
@@ -50,6 +56,9 @@ impl SocketIoSession {
     pub(super) fn event(&mut self, packet: &Packet<'_>, fx: &mut Effects) {
         if self.listening > 0 {
             self.overhear(packet.data, fx);
+        }
+        if let Some(resume) = &mut self.resume {
+            resume.heard(packet.data);
         }
         let meaning = self.meaning(packet.data);
         self.note(meaning, packet.data, fx);
