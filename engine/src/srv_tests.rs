@@ -5,6 +5,9 @@ use std::net::TcpListener;
 
 const NAME: &str = "_xmpp-client._tcp.example.org";
 
+/// Makes an answer of a query.
+type Make = fn(&[u8]) -> Vec<u8>;
+
 /// A record of the name that the question was about.
 fn record(kind: u16, data: &[u8]) -> Vec<u8> {
     let mut out = vec![0xC0, 12];
@@ -75,7 +78,7 @@ fn answers_that_are_none() {
     assert_eq!(shown(lookup(NAME, &[none])).as_deref(), Ok(""));
     let no_service = serve(|query| vec![answer(query, 0x8180, &[srv(0, 0, 0, &[0])])]);
     assert_eq!(shown(lookup(NAME, &[no_service])).as_deref(), Ok("0 :0"));
-    let rows: [(&str, fn(&[u8]) -> Vec<u8>); 7] = [
+    let rows: [(&str, Make); 7] = [
         ("refuses: code 5", |query| answer(query, 0x8185, &[])),
         ("a question for an answer", |query| query.to_vec()),
         ("without end", |query| answer(query, 0x8180, &[srv(0, 0, 1, &[0xC0, 12 + 35 + 18])])),

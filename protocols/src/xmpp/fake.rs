@@ -140,6 +140,8 @@ impl Hall {
                 self.send(who, &answer);
             }
             "a" => {}
+            // Nobody is remembered here.
+            "resume" => self.send(who, "<failed xmlns='urn:xmpp:sm:3'><item-not-found/></failed>"),
             "close" => self.send(who, "<close xmlns='urn:ietf:params:xml:ns:xmpp-framing'/>"),
             "iq" => self.on_iq(who, element),
             "presence" => self.on_presence(who, element),
@@ -334,8 +336,13 @@ impl Peer for Lively {
 }
 
 /// The protocol's parts in the conformance suite.
-pub(crate) fn rows() -> [Row; 2] {
-    [row(), stream_row()]
+pub(crate) fn rows() -> [Row; 3] {
+    let newcomer = Row {
+        options: &[("sasl", "plain")],
+        features: Features(1 << super::REGISTER),
+        ..stream_row()
+    };
+    [row(), stream_row(), newcomer]
 }
 
 /// The password of everybody who has one.
@@ -350,7 +357,7 @@ fn stream_row() -> Row {
     });
     Row {
         url: "xmpp://127.0.0.1:5222",
-        features: Features(0b111_1111),
+        features: Features(0b11_1111),
         wrap: Some(|payload| payload.to_vec()),
         deeds: &DEEDS,
         // On a stream the end of a stanza may always be still to come.

@@ -121,6 +121,26 @@ fn a_crowd_on_streams_hears_everything_however_they_are_encrypted() {
     }
 }
 
+/// Everybody loses the connection in the middle of what the others say, and misses nothing.
+#[test]
+fn lost_connections_are_taken_up_again() {
+    let folder = Folder::new("streams-lost");
+    let Some(prosody) = Prosody::start(&folder, false) else { return };
+    let target = format!("url: \"xmpp://localhost:{}\", tls: off", prosody.c2s);
+    let talk = "{talk: {every: 50ms, for: 300ms, bytes: 900}}";
+    let scenario =
+        scenario(&target).replace(talk, &format!("{talk}, drop, {{wait: 100ms}}, login, {talk}"));
+    let answer = folder.run(&scenario, &[]);
+    let summary = answer.summary();
+    assert_eq!(summary.status, Status::Finished, "{}", answer.stderr);
+    assert_eq!(summary.errors, []);
+    let resume = summary.measures.iter().find(|row| row.name == "resume").unwrap();
+    assert_eq!((resume.asked, resume.done), (PEOPLE, PEOPLE));
+    let owed = PEOPLE * PEOPLE * 10;
+    let ledger = &summary.ledger;
+    assert_eq!((ledger.owed, ledger.lost, ledger.duplicate), (owed, 0, 0));
+}
+
 #[test]
 fn streams_that_cannot_be_trusted_are_faults_of_tls() {
     let folder = Folder::new("streams-refused");
