@@ -97,6 +97,8 @@ pub struct RealNet {
     timer_set: Tick,
     conns: Vec<Option<Conn>>,
     faults: Vec<(Slot, Fault)>,
+    /// Connections whose TLS handshake was over as soon as it began: no event tells of it.
+    secured: Vec<Slot>,
     generation: u32,
 }
 
@@ -123,6 +125,7 @@ impl RealNet {
             timer_set: Tick::NEVER,
             conns: Vec::new(),
             faults: Vec::new(),
+            secured: Vec::new(),
             generation: 0,
         };
         Ok((net, waker))
@@ -403,8 +406,11 @@ impl Net for RealNet {
         }
         conn.tls = Some(tls);
         conn.state = State::Handshaking;
-        // Our half goes out at once; its answer raises an event.
-        conn.handshake().map(|_| ())
+        // Our half goes out at once; its answer raises an event, unless it is here already.
+        if conn.handshake()? == Some(State::Open) {
+            self.secured.push(slot);
+        }
+        Ok(())
     }
 
     fn close(&mut self, slot: Slot) {
@@ -422,7 +428,13 @@ impl Net for RealNet {
     }
 
     fn poll(&mut self, until: Tick, happenings: &mut Vec<Happening>) {
-        let is_due = until <= self.clock.now();
+        for slot in self.secured.drain(..) {
+            let conn = self.conns.get(slot as usize).and_then(Option::as_ref);
+            if conn.is_some_and(|conn| conn.state == State::Open) {
+                happenings.extend([Happening::Opened(slot), Happening::Readable(slot)]);
+            }
+        }
+        let is_due = until <= self.clock.now() || !happenings.is_empty();
         if !is_due {
             self.set_timer(until);
         }

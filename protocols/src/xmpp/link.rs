@@ -118,7 +118,7 @@ impl Link {
 /// A component's stanza says whom it is from (XEP-0114 section 3), and has the stream's namespace.
 fn write_addressed(stanza: &[u8], from: &str, fx: &mut Effects) {
     let place = memchr::memmem::find(stanza, NS_CLIENT.as_bytes());
-    let name = stanza.iter().position(|byte| *byte == b' ');
+    let name = stanza.iter().position(|byte| matches!(byte, b' ' | b'>' | b'/'));
     match (place, name) {
         (Some(at), Some(name)) if at == name => {
             fx.out.extend_from_slice(&stanza[..at]);

@@ -251,7 +251,7 @@ impl XmppSession {
     pub(super) fn log_in(&mut self, now: Tick, offer: Offer, offered: &str, fx: &mut Effects) {
         let Some(login) = &mut self.login else { return };
         let is_wanted = self.features.has(REGISTER) && !login.password.is_empty();
-        if !is_wanted || self.is_registered {
+        if !is_wanted || self.smacks.is_some() {
             return self.authenticate(offer, offered, fx);
         }
         login.asked = now;
@@ -281,7 +281,6 @@ impl XmppSession {
             true => Ok(()),
             false => Err(Fault::new(FaultClass::RequestRefused, condition)),
         };
-        self.is_registered = outcome.is_ok();
         let sent = self.login.as_ref().map_or(now, |login| login.asked);
         fx.events.push(Event::Answered { measure: Measure::Register, sent, outcome });
         self.authenticate(offer, "…", fx);
@@ -338,7 +337,7 @@ impl XmppSession {
         if let Some(login) = &mut self.login {
             login.can_bind = features.child("bind").is_some();
             login.needs_session = session.is_some_and(|offer| offer.child("optional").is_none());
-            login.can_manage = features.child("sm").is_some();
+            login.can_manage = smacks::is_offered(features);
         }
         match self.ask_to_resume(fx) {
             true => self.stage = Stage::Resume,

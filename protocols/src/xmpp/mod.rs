@@ -142,4 +142,4 @@ mod fake;
 mod tests;
 
 #[cfg(test)]
-pub(crate) use fake::row;
+pub(crate) use fake::rows;

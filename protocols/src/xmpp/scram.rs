@@ -252,6 +252,50 @@ fn decode(text: &str) -> Result<String, String> {
     Ok(String::from_utf8(bytes).map_err(|_| "a challenge that is not UTF-8")?)
 }
 
+/// The other side, for tests: a server that asks for a proof.
+#[cfg(test)]
+#[derive(Debug)]
+pub(super) struct Verifier {
+    first: String,
+    challenge: String,
+}
+
+#[cfg(test)]
+impl Verifier {
+    const SALT: &'static [u8] = b"salt";
+    const ITERATIONS: u32 = 2;
+
+    /// Begins with what the person said first.
+    pub(super) fn new(initial: &str) -> Verifier {
+        let first = decode(initial).unwrap().strip_prefix("n,,").unwrap().to_owned();
+        let (_, nonce) = first.split_once(",r=").unwrap();
+        let salt = STANDARD.encode(Verifier::SALT);
+        let challenge = format!("r={nonce}more,s={salt},i={}", Verifier::ITERATIONS);
+        Verifier { first, challenge }
+    }
+
+    pub(super) fn challenge(&self) -> String {
+        STANDARD.encode(&self.challenge)
+    }
+
+    /// Checks the proof and gives our own.
+    pub(super) fn verify(&self, response: &str, password: &str) -> String {
+        let response = decode(response).unwrap();
+        let (bare, proof) = response.split_once(",p=").unwrap();
+        let all = format!("{},{},{bare}", self.first, self.challenge);
+        let hash = Hash::Sha1;
+        let salted = hash.salted(password, Verifier::SALT, Verifier::ITERATIONS);
+        let stored = hash.hash(&hash.hmac(&salted, b"Client Key")[..20]);
+        let signature = hash.hmac(&stored, all.as_bytes());
+        let client: Vec<u8> =
+            STANDARD.decode(proof).unwrap().iter().zip(signature).map(|(a, b)| a ^ b).collect();
+        assert_eq!(hash.hash(&client), stored, "the password is wrong");
+        let server = hash.hmac(&salted, b"Server Key");
+        let signature = &hash.hmac(&server, all.as_bytes())[..20];
+        STANDARD.encode(format!("v={}", STANDARD.encode(signature)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

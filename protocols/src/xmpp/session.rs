@@ -41,8 +41,6 @@ pub(super) struct XmppSession {
     pub(super) serial: u32,
     /// Whether what is asked once a conversation has been asked.
     pub(super) warmed: bool,
-    /// The account that is logged in with has been made, or was there.
-    pub(super) is_registered: bool,
     /// The connection is encrypted.
     pub(super) is_secure: bool,
     /// Stream management, once the target has agreed to it.
@@ -65,7 +63,6 @@ impl XmppSession {
             open_asks: 0,
             serial: 0,
             warmed: false,
-            is_registered: false,
             is_secure: false,
             smacks: None,
             direct: Direct::default(),
@@ -321,6 +318,7 @@ impl XmppSession {
         while fx.close.is_none() && at < bytes.len() && self.stage != Stage::Idle {
             if self.stage == Stage::Securing {
                 // Not encrypted, so whoever sits between could have said it (RFC 6120 5.4.3.3).
+                fx.secure = false;
                 let detail = "something was said between <proceed/> and the TLS handshake";
                 self.give_up(fx, FaultClass::Tls, detail);
                 break;

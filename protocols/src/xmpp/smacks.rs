@@ -3,8 +3,8 @@
 //!
 //! Stanzas are counted from `<enabled/>` on, whether they are parsed or only looked at. After
 //! everything said an acknowledgment is asked for, one question at a time. What the target sends
-//! again after a resumption carries a `<delay/>` of the target's own domain: in a conversation
-//! that was resumed such a message is a delivery, while a room's replay is none.
+//! again after a resumption carries a `<delay/>` in the name of the target or of the person: in a
+//! conversation that was resumed such a message is a delivery, while a room's replay is none.
 
 use super::element::{Element, Sight, is_late};
 use super::session::{XmppSession, send};
@@ -106,6 +106,13 @@ fn resume(id: &str, received: u32) -> String {
     stanza
 }
 
+/// Whether the features of a stream offer it.
+pub(super) fn is_offered(features: Element<'_>) -> bool {
+    let is_it =
+        |child: Element<'_>| child.tag.local() == "sm" && child.tag.attribute("xmlns") == Some(NS);
+    features.children().any(is_it)
+}
+
 /// Whether a stanza counts: only `message`, `presence` and `iq` do.
 pub(super) fn is_counted(stanza: &str) -> bool {
     ["<message", "<presence", "<iq"].iter().any(|start| stanza.starts_with(start))
@@ -180,11 +187,12 @@ impl XmppSession {
     }
 
     /// Whether a stanza is late only because the target kept it while the connection was lost: then
-    /// it is the target itself that says so.
+    /// the target says so in its own name (ejabberd) or the person's (Prosody), and not a room's.
     pub(super) fn is_resent(&self, stanza: Element<'_>) -> bool {
-        let home = self.home();
         let is_its = |child: Element<'_>| {
-            child.tag.local() == "delay" && child.tag.attribute("from") == Some(home)
+            let from = child.tag.attribute("from").unwrap_or_default();
+            let is_known = from == self.home() || self.direct.is_me(from.as_bytes());
+            child.tag.local() == "delay" && is_known
         };
         let is_resumed = self.smacks.as_ref().is_some_and(|smacks| smacks.is_resumed);
         is_resumed && stanza.children().any(is_its)

@@ -26,6 +26,7 @@ mod knobs;
 
 // Known truth: a target that stalls, as corrected latency and service time show it.
 mod stall;
+mod streams;
 
 // Runs that are ended from outside, kindly or not.
 mod killed;
