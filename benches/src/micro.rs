@@ -7,6 +7,9 @@ use protocols::wire::frame::{self, Limits};
 use protocols::yardstick::{Encoding, Frame, FrameWhat, Message, Millis};
 use std::hint::black_box;
 
+#[path = "stanzas.rs"]
+mod stanzas;
+
 const ROUNDS: usize = 11;
 /// How long a round takes about, nanoseconds.
 const ROUND_NS: u64 = 50_000_000;
@@ -53,6 +56,7 @@ pub(crate) fn measure() {
         i
     });
     bench("reading the clock", |_| now_ns());
+    stanzas::measure();
 }
 
 /// Runs `part` many times, several rounds; prints nanoseconds a time.

@@ -3,11 +3,11 @@
 use crate::accounts::AccountBook;
 use crate::board::Board;
 use crate::clock::Clock;
-use crate::net::real::{RealNet, Route};
+use crate::net::real::{RealNet, Route, TlsStart};
 use crate::net::tls::{Tls, Trust};
 use crate::shard::{Dispatch, Order, Setup, Shard};
 use mio::Waker;
-use model::{Endpoint, Options, Plan, Protocol, Shared, SourceId};
+use model::{Encryption, EncryptionStart, Endpoint, Options, Plan, Protocol, Shared, SourceId};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -64,10 +64,10 @@ impl Job {
         let protocol = protocols(&self.plan.protocol)
             .ok_or_else(|| format!("there is no protocol `{}`", self.plan.protocol))?;
         let endpoint = Endpoint::parse(&self.url)?;
-        let tls = endpoint.is_secure().then(|| Tls::new(&self.trust, &endpoint.host));
+        let encryption = encryption(protocol, &endpoint, &self.options, &self.trust)?;
         let route = Arc::new(Route {
             endpoints: self.endpoints,
-            tls: tls.transpose()?,
+            encryption,
             sources: self.source_addresses,
             backlog_bytes_max: self.plan.limits.backlog_bytes_max as usize,
         });
@@ -94,6 +94,22 @@ impl Job {
         }
         Ok(crew)
     }
+}
+
+/// Prepares what the protocol says about encryption.
+fn encryption(
+    protocol: &dyn Protocol,
+    endpoint: &Endpoint,
+    options: &Options,
+    trust: &Trust,
+) -> Result<TlsStart, String> {
+    let Encryption { start, name, alpn } = protocol.encryption(endpoint, options);
+    let tls = || Tls::new(trust, name, alpn);
+    Ok(match start {
+        EncryptionStart::Never => TlsStart::Never,
+        EncryptionStart::AtOnce => TlsStart::AtOnce(tls()?),
+        EncryptionStart::Asked => TlsStart::Asked(tls()),
+    })
 }
 
 impl Crew {

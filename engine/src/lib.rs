@@ -17,6 +17,7 @@ mod shard;
 #[cfg(test)]
 mod sim;
 mod speech;
+pub mod srv;
 pub mod target;
 mod timeline;
 mod wheel;

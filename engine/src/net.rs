@@ -49,6 +49,9 @@ pub trait Net {
     /// Sends, or keeps what the target does not take yet, up to the plan's limit.
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault>;
 
+    /// Begins the TLS handshake on an open connection; [`Happening::Opened`] tells when it is over.
+    fn secure(&mut self, slot: Slot) -> Result<(), Fault>;
+
     /// Closes a connection after what is kept has been sent; does nothing if there is none.
     fn close(&mut self, slot: Slot);
 

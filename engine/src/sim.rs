@@ -10,7 +10,7 @@ use crate::net::{Happening, Net, Read, Slot};
 use crate::population::{Holding, Wish};
 use crate::shard::{Dispatch, Setup, Shard};
 use crate::timeline::{Conductor, Step};
-use model::{Fault, Interval, Record, Rng, Tick};
+use model::{Fault, FaultClass, Interval, Record, Rng, Tick};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::Range;
@@ -139,6 +139,10 @@ impl Net for SimNet {
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Fault> {
         self.send_off(slot, 0, Event::ToServer(bytes.to_vec()));
         Ok(())
+    }
+
+    fn secure(&mut self, _: Slot) -> Result<(), Fault> {
+        Err(Fault::new(FaultClass::Tls, "simulated connections are not encrypted"))
     }
 
     fn close(&mut self, slot: Slot) {

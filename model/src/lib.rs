@@ -1,6 +1,7 @@
 //! The vocabulary of a load test: plan, behavior, session, stamp, sample, interval, ledger,
 //! threshold. No I/O, no clock, no threads: everything here is a value or a pure state machine.
 
+mod endpoint;
 mod histo;
 mod interval;
 mod journey;
@@ -21,6 +22,7 @@ pub mod stamp;
 mod threshold;
 mod tick;
 
+pub use endpoint::{Encryption, EncryptionStart, Endpoint};
 pub use histo::{HIGHEST_NS, Histo, LOWEST_NS};
 pub use interval::{Counters, Faults, Gauges, Interval, Stats};
 pub use journey::{Deed, DeedVerb, Mind, Next, Op, Program, RoomChoice, Text};
@@ -37,8 +39,8 @@ pub use profile::{ProfilePlan, Profiler, Subject};
 pub use record::{Edge, Record, StageTally, Tally, What};
 pub use rng::Rng;
 pub use session::{
-    Ack, Effects, Endpoint, Event, Facts, Fault, Features, List, Manners, Options, Outcome,
-    Protocol, Request, RoomName, Session, Shared, Token,
+    Ack, Effects, Event, Facts, Fault, Features, List, Manners, Options, Outcome, Protocol,
+    Request, RoomName, Session, Shared, Token,
 };
 pub use span::Span;
 pub use stamp::{PersonId, RoomId, SourceId, Stamp};

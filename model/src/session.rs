@@ -1,6 +1,7 @@
 //! The seam between a protocol and everything else: a session is told what time it is and what
 //! arrived, and answers with effects. It owns no socket, no buffer and no clock.
 
+use crate::endpoint::{Encryption, EncryptionStart, Endpoint};
 use crate::script::Misfit;
 use crate::stamp::{self, RoomId};
 use crate::{FaultClass, Measure, PersonId, Rng, Stamp, Tick};
@@ -38,6 +39,16 @@ pub trait Protocol: Send + Sync {
 
     /// Checks the target's options once, before anybody dials. The error is advice for the user.
     fn check(&self, options: &Options) -> Result<(), String>;
+
+    /// How connections to that endpoint are encrypted: as its scheme says, unless the protocol has
+    /// its own ways.
+    fn encryption<'a>(&self, endpoint: &'a Endpoint, _: &'a Options) -> Encryption<'a> {
+        let start = match endpoint.is_secure() {
+            true => EncryptionStart::AtOnce,
+            false => EncryptionStart::Never,
+        };
+        Encryption { start, name: &endpoint.host, alpn: &[] }
+    }
 
     /// A new person's session. Everything that people share is behind `shared`.
     fn session(
@@ -151,60 +162,6 @@ pub struct List {
 
 /// Options of a target: name and value.
 pub type Options = std::collections::BTreeMap<String, String>;
-
-/// Where a target is reached, taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// `ws`, `wss`, …
-    pub scheme: String,
-    /// Host name or address, without brackets.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// Path and query, beginning with `/`.
-    pub path: String,
-}
-
-impl Endpoint {
-    /// Takes a URL apart; the error says what is wrong with it.
-    pub fn parse(url: &str) -> Result<Endpoint, String> {
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| {
-            format!("`{url}` is not a URL: it needs a scheme, as in ws://127.0.0.1:8080/chat")
-        })?;
-        let cut = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(cut);
-        if authority.contains('@') {
-            return Err("a URL must not carry credentials; give them as accounts".into());
-        }
-        let secure = matches!(scheme, "wss" | "https" | "xmpps");
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => {
-                let port = port.parse().map_err(|_| format!("`{port}` in `{url}` is no port"))?;
-                (host, port)
-            }
-            _ => (authority, if secure { 443 } else { 80 }),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() {
-            return Err(format!("`{url}` names no host"));
-        }
-        let path = if path.starts_with('/') { path.into() } else { format!("/{path}") };
-        Ok(Endpoint { scheme: scheme.into(), host: host.into(), port, path })
-    }
-
-    /// Whether the connection is to be encrypted.
-    pub fn is_secure(&self) -> bool {
-        matches!(self.scheme.as_str(), "wss" | "https" | "xmpps")
-    }
-
-    /// `host:port` as a `Host` header has it.
-    pub fn authority(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
-    }
-}
 
 /// Names one of a person's requests until it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -391,6 +348,9 @@ pub struct Effects {
     pub events: Vec<Event>,
     /// Open a connection to the shared endpoint, in place of the one there is, if any.
     pub dial: bool,
+    /// Encrypt the connection once `out` is sent; [`Session::opened`] tells when that is done.
+    /// Nothing that arrived before may be believed: the session has taken all of it.
+    pub secure: bool,
     /// Close the connection once `out` is sent. With a fault, it is the target's doing.
     pub close: Option<Result<(), Fault>>,
     /// Call [`Session::wake`] at this time; replaces what was asked for before.
@@ -410,6 +370,7 @@ impl Effects {
             out: Vec::new(),
             events: Vec::new(),
             dial: false,
+            secure: false,
             close: None,
             wake: None,
             rng,
@@ -473,7 +434,8 @@ pub trait Session: Send {
     /// `Say` of a protocol whose [`Ack`] is not `Reply`, and `Disconnect`.
     fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects);
 
-    /// The transport is open (TCP, and TLS if the endpoint is secure).
+    /// The transport is open (TCP, and TLS if the endpoint is secure), or encrypted as was asked
+    /// for by [`Effects::secure`].
     fn opened(&mut self, now: Tick, fx: &mut Effects);
 
     /// Bytes have arrived. Returns how many from the start are done with; the rest comes again
@@ -488,25 +450,5 @@ pub trait Session: Send {
     /// [`Event::Resumed`] if the target agrees.
     fn lost(&mut self, _now: Tick) -> bool {
         false
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_are_taken_apart() {
-        let parts =
-            |url| Endpoint::parse(url).map(|e| (e.authority(), e.path.clone(), e.is_secure()));
-        let ok = |authority: &str, path: &str, secure| Ok((authority.into(), path.into(), secure));
-        assert_eq!(parts("ws://127.0.0.1:8080/chat"), ok("127.0.0.1:8080", "/chat", false));
-        assert_eq!(parts("wss://chat.example"), ok("chat.example:443", "/", true));
-        assert_eq!(parts("ws://[::1]:90?x=1"), ok("[::1]:90", "/?x=1", false));
-        assert_eq!(parts("ws://[::1]/a"), ok("[::1]:80", "/a", false));
-        for bad in ["127.0.0.1:80", "ws://", "ws://h:port/", "ws://me:secret@h/"] {
-            assert!(parts(bad).is_err(), "{bad}");
-            assert!(!parts(bad).unwrap_err().contains("secret"));
-        }
     }
 }

@@ -74,7 +74,7 @@ pub(crate) trait Peer {
 
 /// Who takes part: at least one row for each protocol of the table.
 fn rows() -> Vec<Row> {
-    let rows = std::iter::once(crate::xmpp::row()).chain(crate::yardstick::rows());
+    let rows = crate::xmpp::rows().into_iter().chain(crate::yardstick::rows());
     rows.chain(crate::socketio::rows()).chain(crate::websocket::rows()).collect()
 }
 

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! after: NAME                  first plays talks/NAME.talk
+//! url: xmpps://localhost      where the target is, if not where the others are
 //! options: domain=localhost    options of the target
 //! features: avatars history    features of the person
 //! list: friends ann bob        a list of people, before the first verb
@@ -14,7 +15,7 @@
 //! peer opens                   the connection is open
 //! peer accepts                 the upgrade is accepted
 //! peer answers: 200 {}         an answer over HTTP before the upgrade: status and body
-//! peer sends: <iq/>            a text frame; {stamp 7} is a stamp with that number
+//! peer sends: <iq/>            a text frame, or bytes of a stream; {stamp 7} is a stamp with that number
 //! peer sends raw: ping abc     another frame: ping, close CODE REASON, binary, part, rest
 //! user wakes                   the time asked for has come
 //! user …                       what is to be seen of the session after the line above
@@ -89,6 +90,15 @@ static STAGES: &[Stage] = &[
         talks_min: 45,
     },
     Stage {
+        protocol: &crate::xmpp::Xmpp,
+        folder: "xmpp/stream",
+        url: "xmpp://localhost",
+        subprotocol: "",
+        described: None,
+        options: &[],
+        talks_min: 18,
+    },
+    Stage {
         protocol: &crate::yardstick::Yardstick,
         folder: "yardstick",
         url: "ws://127.0.0.1:4000/ws",
@@ -101,6 +111,7 @@ static STAGES: &[Stage] = &[
 
 struct Player {
     stage: &'static Stage,
+    url: String,
     options: Options,
     features: Features,
     /// Names and lists.
@@ -121,6 +132,7 @@ impl Player {
         let script = stage.described.map(|text| (model::script::OPTION.to_owned(), text()));
         Player {
             stage,
+            url: stage.url.into(),
             options: stage.options.iter().map(pair).chain(script).collect(),
             features: Features::default(),
             lists: Vec::new(),
@@ -159,6 +171,7 @@ impl Player {
     fn input(&mut self, line: &str) {
         let (what, rest) = line.split_once(": ").unwrap_or((line, ""));
         match what {
+            "url" => self.url = rest.into(),
             "options" => {
                 let pairs = rest.split(' ').map(|pair| pair.split_once('=').unwrap());
                 self.options = pairs.map(|(name, value)| (name.into(), value.into())).collect();
@@ -212,6 +225,7 @@ impl Player {
                 self.written.clear();
                 self.receive(answer.as_bytes());
             }
+            "peer sends" if self.is_stream() => self.receive(with_stamps(rest).as_bytes()),
             "peer sends" => {
                 let mut bytes = Vec::new();
                 let text = with_stamps(rest);
@@ -253,9 +267,9 @@ impl Player {
             _ => panic!("`{verb}` is no verb"),
         };
         if self.session.is_none() {
-            let Stage { protocol, url, .. } = self.stage;
+            let Stage { protocol, .. } = self.stage;
             protocol.check(&self.options).unwrap();
-            let endpoint = Endpoint::parse(url).unwrap();
+            let endpoint = Endpoint::parse(&self.url).unwrap();
             let options = self.options.clone();
             let mut shared = Shared::new(endpoint, options, 4_096);
             shared.lists = self.lists.iter().map(|(_, list)| list.clone()).collect();
@@ -288,8 +302,14 @@ impl Player {
         if std::mem::take(&mut self.fx.dial) {
             self.page.push("user dials".into());
         }
+        if std::mem::take(&mut self.fx.secure) {
+            self.page.push("user begins TLS".into());
+        }
         if self.is_upgraded {
             self.observe_frames();
+        } else if has_written && self.is_stream() {
+            let text = String::from_utf8(std::mem::take(&mut self.written)).unwrap();
+            self.page.push(format!("user sends: {text}"));
         } else if has_written {
             self.page.push(match http::read_request(&self.written) {
                 Ok(Some(head)) if head.upgrade.is_some() => {
@@ -314,6 +334,11 @@ impl Player {
                 self.page.push(format!("user gives up: {}: {}", fault.class.name(), fault.detail));
             }
         }
+    }
+
+    /// Whether bytes go without frames.
+    fn is_stream(&self) -> bool {
+        self.url.starts_with("xmpp")
     }
 
     fn observe_frames(&mut self) {

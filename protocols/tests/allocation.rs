@@ -38,36 +38,78 @@ const ROOM: RoomName<'static> = RoomName { id: 4, name: "live" };
 const LIST: RoomName<'static> = RoomName { id: 9, name: "friends" };
 const RUN: u32 = 6;
 
-fn text(payload: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    frame::write_frame(&mut bytes, Opcode::Text, payload.as_bytes(), None);
-    bytes
+/// What a stanza is carried by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Over {
+    WebSocket,
+    /// A managed stream over TCP.
+    Tcp,
+}
+
+impl Over {
+    fn text(self, payload: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Over::WebSocket => {
+                frame::write_frame(&mut bytes, Opcode::Text, payload.as_bytes(), None);
+            }
+            Over::Tcp => bytes.extend_from_slice(payload.as_bytes()),
+        }
+        bytes
+    }
+
+    fn url(self) -> &'static str {
+        match self {
+            Over::WebSocket => "ws://localhost/ws",
+            Over::Tcp => "xmpp://localhost",
+        }
+    }
+
+    /// What a target says until somebody is online.
+    fn greetings(self) -> &'static [&'static str] {
+        match self {
+            Over::WebSocket => &[
+                "<open/>",
+                "<features><mechanisms><mechanism>ANONYMOUS</mechanism></mechanisms></features>",
+                "<success/>",
+                "<open/>",
+                "<features><bind/></features>",
+                "<iq type='result' id='bind'/>",
+            ],
+            Over::Tcp => &[
+                "<stream:stream>",
+                "<features><mechanisms><mechanism>ANONYMOUS</mechanism></mechanisms></features>",
+                "<success/>",
+                "<stream:stream>",
+                "<features><bind/><sm xmlns='urn:xmpp:sm:3'/></features>",
+                "<iq type='result' id='bind'/>",
+                "<enabled id='one' resume='true'/>",
+            ],
+        }
+    }
 }
 
 /// Somebody in a room.
-fn person() -> (Box<dyn Session>, Effects) {
-    let endpoint = Endpoint::parse("ws://localhost/ws").unwrap();
-    let mut shared = Shared::new(endpoint, Options::new(), 1 << 16);
+fn person(over: Over) -> (Box<dyn Session>, Effects) {
+    let endpoint = Endpoint::parse(over.url()).unwrap();
+    let options = Options::from([("domain".to_owned(), "anon.localhost".to_owned())]);
+    let mut shared = Shared::new(endpoint, options, 1 << 16);
     let names = (0..300).map(|number| format!("user{number}").into()).collect();
     shared.lists.push(List { room: LIST.id, names, is_roster: true });
     let protocol = protocols::protocol("xmpp").unwrap();
-    let mut session = protocol.session(1, Features(0b11111), &Arc::new(shared));
+    let features = if over == Over::Tcp { 0b11_1111 } else { 0b1_1111 };
+    let mut session = protocol.session(1, Features(features), &Arc::new(shared));
     let mut fx = Effects::new(RUN, Rng::new(1, 1));
     session.act(Tick(1), Token(1), Request::Login { name: "", password: "" }, &mut fx);
     session.opened(Tick(1), &mut fx);
-    let mut answer = Vec::new();
-    let head = http::read_request(&fx.out).unwrap().unwrap();
-    head.upgrade.unwrap().accept(&mut answer, Some("xmpp"));
-    session.receive(Tick(1), &answer, &mut fx);
-    for greeting in [
-        "<open/>",
-        "<features><mechanisms><mechanism>ANONYMOUS</mechanism></mechanisms></features>",
-        "<success/>",
-        "<open/>",
-        "<features><bind/></features>",
-        "<iq type='result' id='bind'/>",
-    ] {
-        session.receive(Tick(1), &text(greeting), &mut fx);
+    if over == Over::WebSocket {
+        let mut answer = Vec::new();
+        let head = http::read_request(&fx.out).unwrap().unwrap();
+        head.upgrade.unwrap().accept(&mut answer, Some("xmpp"));
+        session.receive(Tick(1), &answer, &mut fx);
+    }
+    for greeting in over.greetings() {
+        session.receive(Tick(1), &over.text(greeting), &mut fx);
     }
     let join = Request::Join { room: ROOM, nick: "ann", status: "" };
     session.act(Tick(1), Token(2), join, &mut fx);
@@ -75,11 +117,11 @@ fn person() -> (Box<dyn Session>, Effects) {
         "<presence from='live@room.localhost/bob'/>",
         "<presence from='live@room.localhost/ann'><x><status code='110'/></x></presence>",
     ] {
-        session.receive(Tick(1), &text(presence), &mut fx);
+        session.receive(Tick(1), &over.text(presence), &mut fx);
     }
     let join = Request::Join { room: LIST, nick: "", status: "" };
     session.act(Tick(1), Token(3), join, &mut fx);
-    session.receive(Tick(1), &text("<iq type='result' id='l3'/>"), &mut fx);
+    session.receive(Tick(1), &over.text("<iq type='result' id='l3'/>"), &mut fx);
     assert_eq!(fx.close, None);
     (session, fx)
 }
@@ -116,9 +158,10 @@ fn messages_presences_and_pictures_allocate_nothing() {
             ),
         ),
     ];
-    for (what, payload) in rows {
-        let (mut session, mut fx) = person();
-        let bytes = text(&payload);
+    let both = rows.iter().flat_map(|row| [(Over::WebSocket, row), (Over::Tcp, row)]);
+    for (over, (what, payload)) in both {
+        let (mut session, mut fx) = person(over);
+        let bytes = over.text(payload);
         let mut events = 0;
         let mut allocations = 0;
         for _ in 0..3 {
@@ -128,6 +171,6 @@ fn messages_presences_and_pictures_allocate_nothing() {
             allocations += ALLOCATIONS.get() - before;
             events += fx.events.len();
         }
-        assert_eq!((allocations, events), (0, 3), "{what}");
+        assert_eq!((allocations, events), (0, 3), "{what} over {over:?}");
     }
 }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 #[path = "prosody/people.rs"]
 mod people;
+#[path = "prosody/streams.rs"]
+mod streams;
 
 /// Everything that is waited for has to happen within this time.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -30,6 +32,7 @@ struct Target {
     child: Child,
     directory: PathBuf,
     http: u16,
+    c2s: u16,
 }
 
 impl Target {
@@ -70,7 +73,7 @@ impl Target {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let target = Target { child, directory, http };
+        let target = Target { child, directory, http, c2s };
         let begin = clock();
         while TcpStream::connect(("127.0.0.1", http)).is_err() {
             assert!(begin.elapsed() < DEADLINE, "prosody did not come up");
@@ -92,8 +95,11 @@ impl Target {
     }
 
     fn shared(&self, options: &[(&str, &str)]) -> Arc<Shared> {
-        let url = format!("ws://127.0.0.1:{}/xmpp-websocket", self.http);
-        let endpoint = model::Endpoint::parse(&url).unwrap();
+        self.shared_at(&format!("ws://127.0.0.1:{}/xmpp-websocket", self.http), options)
+    }
+
+    fn shared_at(&self, url: &str, options: &[(&str, &str)]) -> Arc<Shared> {
+        let endpoint = model::Endpoint::parse(url).unwrap();
         let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
         let mut shared = Shared::new(endpoint, options, 1 << 20);
         shared.lists = people::lists();
@@ -145,6 +151,13 @@ impl Person {
             events: Vec::new(),
             tokens: 0,
         }
+    }
+
+    /// The connection is gone, and nobody has said good-bye; whether the conversation may go on.
+    fn lose(&mut self) -> bool {
+        self.stream = None;
+        self.inbox.clear();
+        self.session.lost(self.now())
     }
 
     fn now(&self) -> Tick {

@@ -1,6 +1,7 @@
 //! Where the target is: a folder that describes it, the yardstick, or somebody's URL.
 
 use crate::failure::Failure;
+use engine::srv;
 use engine::target::Spec;
 use model::script::{OPTION, Script};
 use model::{Endpoint, Options, Protocol, TargetRef};
@@ -186,10 +187,13 @@ pub(crate) fn with_script(
 pub(crate) fn addresses(url: &str, allowed: &[String]) -> Result<Vec<SocketAddr>, Failure> {
     let endpoint = Endpoint::parse(url).map_err(Failure::usage)?;
     let host = endpoint.host.as_str();
-    let found = (host, endpoint.port).to_socket_addrs();
-    let found: Vec<SocketAddr> = found
-        .map_err(|error| Failure::unmeasured(format!("cannot find the host `{host}`: {error}")))?
-        .collect();
+    let mut found = Vec::new();
+    for (name, port) in hosts(&endpoint, srv::name_servers)? {
+        let addresses = (name.as_str(), port).to_socket_addrs();
+        found.extend(addresses.map_err(|error| {
+            Failure::unmeasured(format!("cannot find the host `{name}`: {error}"))
+        })?);
+    }
     let is_fine =
         |address: &SocketAddr| is_private(address.ip()) || allowed.iter().any(|a| a == host);
     match found.iter().find(|address| !is_fine(address)) {
@@ -200,6 +204,40 @@ pub(crate) fn addresses(url: &str, allowed: &[String]) -> Result<Vec<SocketAddr>
             address.ip()
         ))),
         None => Ok(found.into_iter().take(1).collect()),
+    }
+}
+
+/// What SRV records call the services of schemes whose URL may name a domain (RFC 6120 section
+/// 3.2.1, XEP-0368).
+const SERVICES: [(&str, &str); 2] =
+    [("xmpp", "_xmpp-client._tcp"), ("xmpps", "_xmpps-client._tcp")];
+
+/// Hosts and ports that serve an endpoint, the best first: itself, unless the URL names a domain
+/// without a port and the domain names others. Where nobody answers for the domain it is itself.
+fn hosts(
+    endpoint: &Endpoint,
+    name_servers: impl FnOnce() -> Vec<SocketAddr>,
+) -> Result<Vec<(String, u16)>, Failure> {
+    let host = endpoint.host.as_str();
+    let itself = || vec![(host.to_owned(), endpoint.port)];
+    let is_domain = host.contains('.') && host.parse::<IpAddr>().is_err();
+    let service = SERVICES.iter().find(|row| row.0 == endpoint.scheme).map(|row| row.1);
+    let Some(service) = service.filter(|_| is_domain && !endpoint.is_port_given) else {
+        return Ok(itself());
+    };
+    let found = srv::lookup(&format!("{service}.{host}"), &name_servers()).unwrap_or_default();
+    if found.is_empty() {
+        return Ok(itself());
+    }
+    // A sole root says that there is no such service (RFC 2782).
+    let found: Vec<(String, u16)> = found
+        .into_iter()
+        .filter(|server| !server.host.is_empty())
+        .map(|server| (server.host, server.port))
+        .collect();
+    match found.is_empty() {
+        true => Err(Failure::usage(format!("`{host}` says that it has no {service}"))),
+        false => Ok(found),
     }
 }
 
@@ -225,6 +263,59 @@ mod tests {
         assert!(!check("ws://8.8.8.8/", &[]));
         assert!(!check("ws://8.8.8.8/", &["8.8.4.4"]));
         assert!(check("ws://8.8.8.8/", &["8.8.8.8"]));
+    }
+
+    /// A name server on loopback that knows one service: `chat.example`, at a host and port.
+    fn name_server(host: &'static [u8], port: u16) -> SocketAddr {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let mut query = [0; 512];
+            while let Ok((length, from)) = socket.recv_from(&mut query) {
+                // The question again, without our own option, and one record behind it.
+                let mut answer = query[..length - 11].to_vec();
+                let known = b"\x0c_xmpp-client\x04_tcp\x04chat\x07example\x00";
+                let is_known = answer[12..].starts_with(known);
+                answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+                if !is_known {
+                    answer[3] = 0x83;
+                    answer[7] = 0;
+                } else {
+                    answer.extend_from_slice(&[0xC0, 12, 0, 33, 0, 1, 0, 0, 0, 60]);
+                    answer.extend_from_slice(&(6 + host.len() as u16).to_be_bytes());
+                    answer.extend_from_slice(&[0, 10, 0, 0]);
+                    answer.extend_from_slice(&port.to_be_bytes());
+                    answer.extend_from_slice(host);
+                }
+                socket.send_to(&answer, from).unwrap();
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn a_domain_says_who_serves_it() {
+        let server = name_server(b"\x01b\x04chat\x07example\x00", 5333);
+        let found = |url: &str, server: SocketAddr| {
+            let endpoint = Endpoint::parse(url).unwrap();
+            let found = hosts(&endpoint, || vec![server]).map_err(|failure| failure.message)?;
+            Ok(found.iter().map(|(host, port)| format!("{host}:{port}")).collect::<Vec<_>>())
+        };
+        let rows = [
+            ("xmpp://chat.example", "b.chat.example:5333"),
+            ("xmpp://chat.example:5222", "chat.example:5222"),
+            ("xmpps://chat.example", "chat.example:5223"),
+            ("xmpp://other.example", "other.example:5222"),
+            ("xmpp://localhost", "localhost:5222"),
+            ("xmpp://10.0.0.1", "10.0.0.1:5222"),
+            ("ws://chat.example", "chat.example:80"),
+        ];
+        for (url, expect) in rows {
+            assert_eq!(found(url, server), Ok(vec![expect.to_owned()]), "{url}");
+        }
+        let nobody = name_server(b"\x00", 0);
+        let error: String = found("xmpp://chat.example", nobody).unwrap_err();
+        assert!(error.contains("has no _xmpp-client._tcp"), "{error}");
     }
 
     #[test]

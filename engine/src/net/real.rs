@@ -27,12 +27,24 @@ const TOKEN_TIMER: Token = Token(usize::MAX - 1);
 pub struct Route {
     /// The target's addresses; people are dealt out to them in turn.
     pub endpoints: Vec<SocketAddr>,
-    /// Encryption, if the target's URL asks for it.
-    pub tls: Option<Tls>,
+    /// How connections are encrypted, and when that begins.
+    pub encryption: TlsStart,
     /// Local addresses to connect from; empty to let the system choose.
     pub sources: Vec<IpAddr>,
     /// Most bytes kept for a target that does not read.
     pub backlog_bytes_max: usize,
+}
+
+/// When connections are encrypted.
+#[derive(Clone, Debug)]
+pub enum TlsStart {
+    /// Not at all.
+    Never,
+    /// With the first byte.
+    AtOnce(Tls),
+    /// When the session asks for it. Where TLS cannot be set up, only then it is a fault: a target
+    /// that does not offer it can be loaded all the same.
+    Asked(Result<Tls, String>),
 }
 
 impl Route {
@@ -85,6 +97,8 @@ pub struct RealNet {
     timer_set: Tick,
     conns: Vec<Option<Conn>>,
     faults: Vec<(Slot, Fault)>,
+    /// Connections whose TLS handshake was over as soon as it began: no event tells of it.
+    secured: Vec<Slot>,
     generation: u32,
 }
 
@@ -111,6 +125,7 @@ impl RealNet {
             timer_set: Tick::NEVER,
             conns: Vec::new(),
             faults: Vec::new(),
+            secured: Vec::new(),
             generation: 0,
         };
         Ok((net, waker))
@@ -312,7 +327,10 @@ impl Net for RealNet {
             self.conns.resize_with(at + 1, || None);
         }
         self.generation = self.generation.wrapping_add(1);
-        let tls = self.route.tls.as_ref().map(Tls::connection).transpose()?;
+        let tls = match &self.route.encryption {
+            TlsStart::AtOnce(tls) => Some(tls.connection()?),
+            TlsStart::Never | TlsStart::Asked(_) => None,
+        };
         let stream = self.open_socket(slot, spread).map_err(|error| refused(&error))?;
         let generation = self.generation;
         self.conns[at] = Some(Conn {
@@ -328,6 +346,10 @@ impl Net for RealNet {
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Read, Fault> {
         let Some(Some(conn)) = self.conns.get_mut(slot as usize) else { return Ok(Read::Last(0)) };
+        if conn.state == State::Handshaking {
+            // What arrives belongs to the handshake, and its own events go on with it.
+            return Ok(Read::Last(0));
+        }
         if conn.tls.is_some() {
             return conn.read_tls(buffer);
         }
@@ -366,6 +388,31 @@ impl Net for RealNet {
         }
     }
 
+    fn secure(&mut self, slot: Slot) -> Result<(), Fault> {
+        let Some(Some(conn)) = self.conns.get_mut(slot as usize) else {
+            return Err(Fault::new(FaultClass::Offline, "there is no connection"));
+        };
+        let tls = match &self.route.encryption {
+            TlsStart::Asked(Ok(tls)) => tls.connection()?,
+            TlsStart::Asked(Err(advice)) => {
+                return Err(Fault::new(FaultClass::Tls, advice.as_str()));
+            }
+            TlsStart::Never | TlsStart::AtOnce(_) => {
+                return Err(Fault::new(FaultClass::Tls, "TLS was not expected here"));
+            }
+        };
+        if conn.state != State::Open || conn.tls.is_some() || !conn.backlog.is_empty() {
+            return Err(Fault::new(FaultClass::Tls, "TLS cannot begin in the middle of something"));
+        }
+        conn.tls = Some(tls);
+        conn.state = State::Handshaking;
+        // Our half goes out at once; its answer raises an event, unless it is here already.
+        if conn.handshake()? == Some(State::Open) {
+            self.secured.push(slot);
+        }
+        Ok(())
+    }
+
     fn close(&mut self, slot: Slot) {
         let Some(entry) = self.conns.get_mut(slot as usize) else { return };
         let Some(conn) = entry else { return };
@@ -381,7 +428,13 @@ impl Net for RealNet {
     }
 
     fn poll(&mut self, until: Tick, happenings: &mut Vec<Happening>) {
-        let is_due = until <= self.clock.now();
+        for slot in self.secured.drain(..) {
+            let conn = self.conns.get(slot as usize).and_then(Option::as_ref);
+            if conn.is_some_and(|conn| conn.state == State::Open) {
+                happenings.extend([Happening::Opened(slot), Happening::Readable(slot)]);
+            }
+        }
+        let is_due = until <= self.clock.now() || !happenings.is_empty();
         if !is_due {
             self.set_timer(until);
         }

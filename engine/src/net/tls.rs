@@ -32,15 +32,16 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Prepares connections to `host`. The error is advice for the user.
-    pub fn new(trust: &Trust, host: &str) -> Result<Tls, String> {
+    /// Prepares connections to whoever proves to be `host`, offering these protocols (ALPN). The
+    /// error is advice for the user.
+    pub fn new(trust: &Trust, host: &str, alpn: &[&str]) -> Result<Tls, String> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| format!("`{host}` is neither a host name nor an address"))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-        let config = match trust {
+        let mut config = match trust {
             Trust::Anybody => builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(Credulous(provider)))
@@ -48,6 +49,7 @@ impl Tls {
             Trust::System => builder.with_root_certificates(system()?).with_no_client_auth(),
             Trust::File(path) => builder.with_root_certificates(file(path)?).with_no_client_auth(),
         };
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(Tls { config: Arc::new(config), name })
     }
 

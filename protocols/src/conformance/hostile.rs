@@ -261,7 +261,7 @@ fn noise_behind_each_message() {
             if let Step::Message(bytes) = &good.steps[place] {
                 rig.feed(bytes);
             }
-            for _ in 0..40 {
+            for _ in 0..80 {
                 let noise: Vec<u8> = (0..rng.below(900)).map(|_| rng.u64() as u8).collect();
                 rig.feed(&noise);
             }

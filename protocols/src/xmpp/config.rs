@@ -4,7 +4,7 @@ use model::Options;
 
 /// Options with one line each.
 pub(super) const OPTIONS: &[(&str, &str)] = &[
-    ("domain", "domain people log in to (default anon.localhost)"),
+    ("domain", "domain people log in to (default anon.localhost; over TCP the host of the URL)"),
     ("muc", "domain of the rooms (default room.localhost)"),
     (
         "multicast",
@@ -16,12 +16,21 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
         "what is said to a room that one's coming has made (XEP-0045 10.1): instant (the default), \
          none, or a form as in persistentroom=1;moderatedroom=0",
     ),
+    ("sasl", "plain, scram-sha-1 or scram-sha-256 (default: the strongest that is offered)"),
+    ("tls", "xmpp:// only: starttls where it is offered (the default), required, or off"),
 ];
-const DEFAULTS: [(&str, &str); 4] = [
+const DEFAULTS: [(&str, &str); 5] = [
     ("domain", "anon.localhost"),
     ("muc", "room.localhost"),
     ("addresses", "bcc"),
     ("room-config", "instant"),
+    ("tls", "starttls"),
+];
+/// Options that are one of a few words.
+const CHOICES: [(&str, &[&str]); 3] = [
+    ("addresses", &["to", "cc", "bcc"]),
+    ("sasl", &["plain", "scram-sha-1", "scram-sha-256"]),
+    ("tls", &["starttls", "required", "off"]),
 ];
 
 /// The value of an option, or its default.
@@ -78,14 +87,18 @@ impl RoomConfig {
 
 /// Checks one option; the error is advice.
 pub(super) fn check(name: &str, value: &str) -> Result<(), String> {
+    if let Some((_, words)) = CHOICES.iter().find(|row| row.0 == name) {
+        return match words.contains(&value) {
+            true => Ok(()),
+            false => Err(format!("option `{name}` is {}, not `{value}`", words.join(", "))),
+        };
+    }
     match name {
         "domain" | "muc" | "multicast" if !is_domain(value) => Err(format!(
             "`{value}` is no domain for option `{name}`: it may hold lower-case letters, digits, \
              `.`, `-` and `_`, as in room.localhost"
         )),
         "domain" | "muc" | "multicast" => Ok(()),
-        "addresses" if ["to", "cc", "bcc"].contains(&value) => Ok(()),
-        "addresses" => Err(format!("option `addresses` is to, cc or bcc, not `{value}`")),
         "room-config" => RoomConfig::parse(value).map(drop),
         _ => {
             let names: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();

@@ -2,9 +2,8 @@
 
 use super::element::Element;
 use super::multicast::Service;
-use super::option;
 use super::roster::Befriending;
-use super::session::{XmppSession, send};
+use super::session::{XmppSession, domain, send};
 use super::stanza::{self, Id};
 use model::{Effects, FaultClass, List, RoomId, RoomName, Tick, Token};
 use std::borrow::Cow;
@@ -69,6 +68,11 @@ impl Direct {
         bare(&self.me)
     }
 
+    /// Notes one's own address, where it is not the target that gives it.
+    pub(super) fn be(&mut self, address: &str) {
+        self.me = address.into();
+    }
+
     /// Whether an address (raw bytes of an attribute) is the person's own, with any resource.
     pub(super) fn is_me(&self, from: &[u8]) -> bool {
         let me = self.bare().as_bytes();
@@ -108,7 +112,7 @@ impl XmppSession {
     /// The addresses of those on a list but oneself: names may carry their domain, else they are
     /// of the target's, wherever the person itself lives.
     pub(super) fn addresses<'a>(&'a self, list: &'a List) -> impl Iterator<Item = Cow<'a, str>> {
-        let domain = option(&self.shared.options, "domain");
+        let domain = domain(&self.shared);
         let address = move |name: &'a str| match name.contains('@') {
             true => Cow::Borrowed(name),
             false => Cow::Owned(format!("{name}@{domain}")),

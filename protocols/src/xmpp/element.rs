@@ -209,15 +209,13 @@ impl<'a> Sight<'a> {
 
     /// Whether it tells of the past, as answers to a probe do (RFC 6121 section 4.3.2).
     pub(super) fn is_late(&self) -> bool {
-        let mut scanner = Scanner::new(self.source);
-        match may_be_late(self.source.as_bytes()) {
-            false => false,
-            // What cannot be read is not counted.
-            true => match Element::next_root(&mut scanner, self.source) {
-                Ok(Some(presence)) => is_late(presence),
-                _ => true,
-            },
-        }
+        // What cannot be read is not counted.
+        may_be_late(self.source.as_bytes()) && self.element().is_none_or(is_late)
+    }
+
+    /// The presence itself, read in full.
+    pub(super) fn element(&self) -> Option<Element<'a>> {
+        Element::next_root(&mut Scanner::new(self.source), self.source).ok()?
     }
 }
 

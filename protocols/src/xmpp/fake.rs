@@ -2,6 +2,8 @@
 
 use super::Xmpp;
 use super::element::Element;
+use super::scram::Verifier;
+use super::stream::{Cut, Splitter};
 use super::xml::{Scanner, escape};
 use crate::conformance::rig::LIST;
 use crate::conformance::{Peer, Row};
@@ -23,6 +25,13 @@ pub(crate) struct Hall {
 #[derive(Default)]
 struct Guest {
     inbox: Vec<u8>,
+    /// It speaks without frames.
+    is_stream: bool,
+    splitter: Splitter,
+    /// What has to be proven, once that is asked.
+    verifier: Option<Verifier>,
+    /// Stanzas it has sent since the stream is managed.
+    managed: Option<u32>,
     is_upgraded: bool,
     is_known: bool,
     /// Addresses of occupants it has.
@@ -41,6 +50,10 @@ impl Hall {
     pub(crate) fn receive(&mut self, who: usize, bytes: &[u8]) {
         let guest = self.guests.entry(who).or_default();
         guest.inbox.extend_from_slice(bytes);
+        guest.is_stream |= guest.inbox.first() == Some(&b'<');
+        if guest.is_stream {
+            return self.receive_stream(who);
+        }
         loop {
             let guest = self.guests.get_mut(&who).unwrap();
             if !guest.is_upgraded {
@@ -67,26 +80,68 @@ impl Hall {
         }
     }
 
+    fn receive_stream(&mut self, who: usize) {
+        loop {
+            let guest = self.guests.get_mut(&who).unwrap();
+            let inbox = std::mem::take(&mut guest.inbox);
+            let (used, cut) = guest.splitter.next(&inbox, 1 << 20);
+            guest.inbox = inbox[used..].to_vec();
+            match cut {
+                Cut::More => return,
+                Cut::Header(_) => self.on_open(who),
+                Cut::Stanza(stanza) => self.on_text(who, str::from_utf8(stanza).unwrap()),
+                Cut::End => self.send(who, "</stream:stream>"),
+                Cut::Broken(_, what) => panic!("{what}"),
+            }
+        }
+    }
+
     /// What has been written to one connection since the last call.
     pub(crate) fn take(&mut self, who: usize) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.guests.entry(who).or_default().out)
     }
 
     fn send(&mut self, who: usize, text: &str) {
+        let guest = self.guests.get_mut(&who).unwrap();
         let mut bytes = Vec::new();
-        frame::write_frame(&mut bytes, Opcode::Text, text.as_bytes(), None);
-        self.guests.get_mut(&who).unwrap().out.push(bytes);
+        match guest.is_stream {
+            true => bytes.extend_from_slice(text.as_bytes()),
+            false => frame::write_frame(&mut bytes, Opcode::Text, text.as_bytes(), None),
+        }
+        guest.out.push(bytes);
     }
 
     fn on_text(&mut self, who: usize, text: &str) {
         let mut scanner = Scanner::new(text);
         let element = Element::next_root(&mut scanner, text).unwrap().unwrap();
+        let guest = self.guests.get_mut(&who).unwrap();
+        if matches!(element.tag.name, "iq" | "presence" | "message") {
+            guest.managed = guest.managed.map(|count| count + 1);
+        }
         match element.tag.name {
             "open" => self.on_open(who),
-            "auth" => {
-                self.guests.get_mut(&who).unwrap().is_known = true;
-                self.send(who, "<success xmlns='urn:ietf:params:xml:ns:xmpp-sasl'/>");
+            "auth" if element.tag.attribute("mechanism") == Some("SCRAM-SHA-1") => {
+                let verifier = Verifier::new(&element.text());
+                let challenge = format!("<challenge>{}</challenge>", verifier.challenge());
+                guest.verifier = Some(verifier);
+                self.send(who, &challenge);
             }
+            "auth" => self.let_in(who, ""),
+            "response" => {
+                let last = guest.verifier.take().unwrap().verify(&element.text(), PASSWORD);
+                self.let_in(who, &last);
+            }
+            "enable" => {
+                guest.managed = Some(0);
+                self.send(who, "<enabled xmlns='urn:xmpp:sm:3' id='one' resume='true'/>");
+            }
+            "r" => {
+                let answer = format!("<a xmlns='urn:xmpp:sm:3' h='{}'/>", guest.managed.unwrap());
+                self.send(who, &answer);
+            }
+            "a" => {}
+            // Nobody is remembered here.
+            "resume" => self.send(who, "<failed xmlns='urn:xmpp:sm:3'><item-not-found/></failed>"),
             "close" => self.send(who, "<close xmlns='urn:ietf:params:xml:ns:xmpp-framing'/>"),
             "iq" => self.on_iq(who, element),
             "presence" => self.on_presence(who, element),
@@ -95,15 +150,35 @@ impl Hall {
         }
     }
 
+    fn let_in(&mut self, who: usize, last: &str) {
+        let guest = self.guests.get_mut(&who).unwrap();
+        guest.is_known = true;
+        guest.splitter = Splitter::default();
+        let success = "<success xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>";
+        self.send(who, &format!("{success}{last}</success>"));
+    }
+
     fn on_open(&mut self, who: usize) {
-        self.send(who, "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' version='1.0' id='1'/>");
+        self.send(
+            who,
+            match self.guests[&who].is_stream {
+                false => "<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' version='1.0' id='1'/>",
+                true => {
+                    "<?xml version='1.0'?><stream:stream xmlns='jabber:client' version='1.0' \
+                     xmlns:stream='http://etherx.jabber.org/streams' id='1'>"
+                }
+            },
+        );
         let offer = match self.guests[&who].is_known {
             false => {
                 "<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>\
                  <mechanism>SCRAM-SHA-1</mechanism><mechanism>PLAIN</mechanism>\
                  <mechanism>ANONYMOUS</mechanism></mechanisms>"
             }
-            true => "<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><required/></bind>",
+            true => {
+                "<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><required/></bind>\
+                 <sm xmlns='urn:xmpp:sm:3'/>"
+            }
         };
         let features = format!(
             "<stream:features xmlns:stream='http://etherx.jabber.org/streams'>{offer}\
@@ -249,6 +324,7 @@ impl Peer for Lively {
                 "<iq type='get' id='ask' from='anon.localhost'><ping xmlns='urn:xmpp:ping'/></iq>",
                 "<message type='groupchat' from='live@room.localhost/bob'><body>hi</body></message>",
                 "<stream:noise xmlns:stream='urn:x'/>",
+                "<r xmlns='urn:xmpp:sm:3'/>",
                 "<presence type='unavailable' from='live@room.localhost/cid'/>",
             ] {
                 self.0.send(PERSON, text);
@@ -259,8 +335,38 @@ impl Peer for Lively {
     }
 }
 
-/// The protocol's part in the conformance suite.
-pub(crate) fn row() -> Row {
+/// The protocol's parts in the conformance suite.
+pub(crate) fn rows() -> [Row; 3] {
+    let newcomer = Row {
+        options: &[("sasl", "plain")],
+        features: Features(1 << super::REGISTER),
+        ..stream_row()
+    };
+    [row(), stream_row(), newcomer]
+}
+
+/// The password of everybody who has one.
+const PASSWORD: &str = "pencil";
+
+/// The same over TCP, by a proof instead of anonymously, on a managed stream.
+fn stream_row() -> Row {
+    static DEEDS: std::sync::LazyLock<Vec<Request<'static>>> = std::sync::LazyLock::new(|| {
+        let mut deeds = row().deeds.to_vec();
+        deeds[0] = Request::Login { name: "ann", password: PASSWORD };
+        deeds
+    });
+    Row {
+        url: "xmpp://127.0.0.1:5222",
+        features: Features(0b11_1111),
+        wrap: Some(|payload| payload.to_vec()),
+        deeds: &DEEDS,
+        // On a stream the end of a stanza may always be still to come.
+        forbidden: || forbidden().into_iter().filter(|row| row.0 != "no end").collect(),
+        ..row()
+    }
+}
+
+fn row() -> Row {
     const ROOM: RoomName<'static> = RoomName { id: 2, name: "live" };
     Row {
         protocol: &Xmpp,

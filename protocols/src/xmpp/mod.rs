@@ -1,4 +1,5 @@
-//! XMPP over WebSocket (RFC 7395): rooms by XEP-0045, and the requests a web client adds to them.
+//! XMPP over WebSocket (RFC 7395) or TCP (RFC 6120): rooms by XEP-0045, and the requests a web
+//! client adds to them. One session speaks over both; `link.rs` is all that tells them apart.
 //!
 //! What a person with features does at a join is that of the published Prosody experiment, stanza
 //! by stanza and in its order ([`FEATURES`]); its two pauses of 10 and 20 ms are left out. Nothing
@@ -31,16 +32,24 @@ mod ask;
 mod config;
 mod direct;
 mod element;
+mod link;
 mod login;
 mod multicast;
 mod room;
 mod roster;
+mod sasl;
+mod scram;
 mod session;
+mod smacks;
 mod stanza;
+mod stream;
 pub mod xml;
 
 use config::option;
-use model::{Ack, Facts, Features, Manners, Measure, Options, PersonId, Protocol, Session, Shared};
+use model::{
+    Ack, Encryption, EncryptionStart, Endpoint, Facts, Features, Manners, Measure, Options,
+    PersonId, Protocol, Session, Shared,
+};
 use std::sync::Arc;
 
 /// The protocol's row in the table.
@@ -57,6 +66,8 @@ pub const FEATURES: &[(&str, &str)] = &[
     ),
     ("carbons", "switches on copies for its other devices (XEP-0280)"),
     ("history", "reads the newest page of the room's archive, 50 messages (XEP-0313)"),
+    ("smacks", "counts and acknowledges stanzas, and resumes a lost conversation (XEP-0198)"),
+    ("register", "makes the account before it logs in; one that is there is fine (XEP-0077)"),
 ];
 
 const DISCO: usize = 0;
@@ -64,11 +75,13 @@ const ROSTER: usize = 1;
 const AVATARS: usize = 2;
 const CARBONS: usize = 3;
 const HISTORY: usize = 4;
+const SMACKS: usize = 5;
+const REGISTER: usize = 6;
 
 static FACTS: Facts = Facts {
     name: "xmpp",
-    about: "XMPP over WebSocket with multi-user chat (RFC 6120, 7395; XEP-0045)",
-    schemes: &["ws", "wss"],
+    about: "XMPP over WebSocket or TCP with multi-user chat (RFC 6120, 7395; XEP-0045)",
+    schemes: &["ws", "wss", "xmpp", "xmpps", link::COMPONENT],
     verbs: &[
         Measure::Login,
         Measure::Join,
@@ -98,6 +111,21 @@ impl Protocol for Xmpp {
         options.iter().try_for_each(|(name, value)| config::check(name, value))
     }
 
+    /// STARTTLS and direct TLS (XEP-0368). What the target has to prove to be is the domain people
+    /// log in to (RFC 6120 section 13.7.2.1), if that is given.
+    fn encryption<'a>(&self, endpoint: &'a Endpoint, options: &'a Options) -> Encryption<'a> {
+        let name = options.get("domain").map_or(endpoint.host.as_str(), String::as_str);
+        let host = endpoint.host.as_str();
+        let of = |start, name, alpn| Encryption { start, name, alpn };
+        match endpoint.scheme.as_str() {
+            "xmpp" if option(options, "tls") == "off" => of(EncryptionStart::Never, name, &[]),
+            "xmpp" => of(EncryptionStart::Asked, name, &[]),
+            "xmpps" => of(EncryptionStart::AtOnce, name, &["xmpp-client"]),
+            _ if endpoint.is_secure() => of(EncryptionStart::AtOnce, host, &[]),
+            _ => of(EncryptionStart::Never, host, &[]),
+        }
+    }
+
     fn session(
         &self,
         _person: PersonId,
@@ -114,4 +142,4 @@ mod fake;
 mod tests;
 
 #[cfg(test)]
-pub(crate) use fake::row;
+pub(crate) use fake::rows;

@@ -119,7 +119,7 @@ impl XmppSession {
 
     /// A contact comes, changes or goes. What those who were there before once showed is late.
     fn on_seen(&mut self, sight: Sight<'_>, from: &str, fx: &mut Effects) {
-        if self.direct.is_me(from.as_bytes()) || !self.has_contacts() || sight.is_late() {
+        if self.direct.is_me(from.as_bytes()) || !self.has_contacts() || self.is_past(sight) {
             return;
         }
         if sight.kind.is_empty() && has_stamp(sight.source) {

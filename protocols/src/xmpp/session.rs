@@ -1,15 +1,18 @@
-//! One person's conversation in XMPP: transport, frames, and who looks at which stanza.
+//! One person's conversation in XMPP: what arrives over either transport, and who looks at it.
 
 use super::direct::Direct;
-use super::element::{Element, Live, is_copy, is_late, live, plain_presence};
+use super::element::{Element, Live, is_copy, live, plain_presence};
+use super::link::Link;
 use super::login::{Login, Stage};
 use super::option;
 use super::room::Seat;
-use super::stanza::{self, Id};
+use super::smacks::Smacks;
+use super::stanza::Id;
+use super::stream::Cut;
 use super::xml::Scanner;
 use crate::wire::deflate::Inflated;
-use crate::wire::frame::{Opcode, close_code};
-use crate::wire::socket::{self, Input, Socket};
+use crate::wire::frame::Opcode;
+use crate::wire::socket::Input;
 use model::{Effects, Fault, FaultClass, Features, Request, Session, Shared, Tick, Token};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,13 +41,18 @@ pub(super) struct XmppSession {
     pub(super) serial: u32,
     /// Whether what is asked once a conversation has been asked.
     pub(super) warmed: bool,
+    /// The connection is encrypted.
+    pub(super) is_secure: bool,
+    /// Stream management, once the target has agreed to it.
+    pub(super) smacks: Option<Box<Smacks>>,
     /// People who are written to by name.
     pub(super) direct: Direct,
-    pub(super) socket: Socket,
+    pub(super) link: Link,
 }
 
 impl XmppSession {
     pub(super) fn new(features: Features, shared: Arc<Shared>) -> XmppSession {
+        let link = Link::of(&shared.endpoint);
         XmppSession {
             shared,
             features,
@@ -55,8 +63,10 @@ impl XmppSession {
             open_asks: 0,
             serial: 0,
             warmed: false,
+            is_secure: false,
+            smacks: None,
             direct: Direct::default(),
-            socket: Socket::default(),
+            link,
         }
     }
 
@@ -64,11 +74,11 @@ impl XmppSession {
     pub(super) fn domain(&self) -> &str {
         match &self.login {
             Some(login) if !login.host.is_empty() => &login.host,
-            _ => option(&self.shared.options, "domain"),
+            _ => domain(&self.shared),
         }
     }
 
-    fn is_online(&self) -> bool {
+    pub(super) fn is_online(&self) -> bool {
         matches!(self.stage, Stage::Online | Stage::Closing)
     }
 
@@ -85,7 +95,9 @@ impl XmppSession {
         self.open_asks = 0;
         self.serial = 0;
         self.warmed = false;
-        self.socket = Socket::default();
+        self.is_secure = false;
+        self.smacks = None;
+        self.link.reset();
     }
 
     /// Ends the conversation as the target's doing.
@@ -96,14 +108,19 @@ impl XmppSession {
     }
 
     fn dial(&mut self, login: Login, fx: &mut Effects) {
-        self.reset(fx, FaultClass::Offline, "a new login replaced the conversation");
+        if self.stage != Stage::Lost {
+            self.reset(fx, FaultClass::Offline, "a new login replaced the conversation");
+        }
         self.login = Some(Box::new(login));
         fx.dial = true;
     }
 
     fn on_message(&mut self, now: Tick, opcode: Opcode, payload: &[u8], fx: &mut Effects) {
         match opcode {
-            Opcode::Text if self.is_online() && self.is_live(payload) => fx.deliveries(payload),
+            Opcode::Text if self.is_online() && self.is_live(payload) => {
+                self.count_stanza();
+                fx.deliveries(payload);
+            }
             Opcode::Text => self.on_text(now, payload, fx),
             _ => self.give_up(fx, FaultClass::Protocol, "a binary frame; XMPP is text"),
         }
@@ -138,7 +155,7 @@ impl XmppSession {
             && let Some(sight) = plain_presence(text)
             && self.on_neighbor(now, sight, fx)
         {
-            return;
+            return self.count_stanza();
         }
         // RFC 7395 wants one stanza a frame; several are understood all the same.
         let mut scanner = Scanner::new(text);
@@ -154,14 +171,20 @@ impl XmppSession {
     }
 
     fn on_element(&mut self, now: Tick, element: Element<'_>, fx: &mut Effects) {
-        match element.tag.local() {
+        let name = element.tag.local();
+        if matches!(name, "message" | "presence" | "iq") {
+            self.count_stanza();
+        }
+        match name {
             "error" => self.on_stream_error(element, fx),
-            "close" => self.on_stream_close(fx),
-            _ if !self.is_online() => self.on_negotiation(element, fx),
+            "close" if self.link.is_web() => self.on_stream_close(fx),
+            _ if !self.is_online() => self.on_negotiation(now, element, fx),
+            "r" => self.on_ack_request(fx),
+            "a" => self.on_ack(element, fx),
             "message" => self.on_odd_message(element, fx),
             "presence" => self.on_presence(now, element, fx),
             "iq" => self.on_iq(now, element, fx),
-            // Extensions that nobody asked for (stream management and the like) are let be.
+            // Extensions that nobody asked for are let be.
             _ => {}
         }
     }
@@ -171,11 +194,11 @@ impl XmppSession {
         let from = element.tag.attribute("from").unwrap_or_default();
         match element.tag.attribute("type") {
             Some("error") => self.on_bounced(element, fx),
-            Some("groupchat") if is_late(element) || is_copy(element) => {}
+            Some("groupchat") if self.is_old(element) || is_copy(element) => {}
             Some("groupchat") => fx.deliveries(element.source.as_bytes()),
             _ => {
                 let is_own = self.direct.is_me(from.as_bytes());
-                if !is_own && !is_late(element) && !is_copy(element) {
+                if !is_own && !self.is_old(element) && !is_copy(element) {
                     fx.deliveries(element.source.as_bytes());
                 }
             }
@@ -202,10 +225,9 @@ impl XmppSession {
 
     fn on_stream_close(&mut self, fx: &mut Effects) {
         if self.stage == Stage::Closing {
-            socket::write_close(close_code::NORMAL, fx);
             return self.good_bye(fx);
         }
-        send(fx, stanza::CLOSE);
+        send(fx, self.link.closing());
         let class = self.class_of_close();
         self.give_up(fx, class, "the target closed the stream");
     }
@@ -225,13 +247,13 @@ impl XmppSession {
             return self.good_bye(fx);
         }
         self.stage = Stage::Closing;
-        send(fx, stanza::CLOSE);
+        send(fx, self.link.closing());
         fx.wake = Some(now + CLOSE_WAIT);
     }
 }
 
-impl Session for XmppSession {
-    fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
+impl XmppSession {
+    fn act_unsealed(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
         match request {
             Request::Login { name, password } => {
                 let login = Login::new(token, name, password);
@@ -239,7 +261,7 @@ impl Session for XmppSession {
                     // Whoever lives elsewhere needs another stream than the one that waits.
                     Stage::Welcome(offer) if login.host.is_empty() => {
                         self.login = Some(Box::new(login));
-                        self.authenticate(offer, "…", fx);
+                        self.log_in(now, offer, "…", fx);
                     }
                     _ => self.dial(login, fx),
                 }
@@ -252,29 +274,32 @@ impl Session for XmppSession {
         }
     }
 
-    fn opened(&mut self, _now: Tick, fx: &mut Effects) {
-        if self.stage != Stage::Idle {
-            let login = self.login.take();
-            self.reset(fx, FaultClass::Offline, "the connection was opened anew");
-            self.login = login;
-        }
-        self.request_upgrade(fx);
-    }
-
-    fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
+    /// Frames of a WebSocket have arrived.
+    fn receive_frames(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
         // Taken out, so that the message it lends can be heard by the rest of the session.
-        let mut socket = std::mem::take(&mut self.socket);
+        let Link::Web(socket) = &mut self.link else { return bytes.len() };
+        let mut socket = std::mem::take(socket);
         let (mut at, mut inflated) = (0, Inflated::default());
         while fx.close.is_none() && at < bytes.len() && self.stage != Stage::Idle {
             let limit = self.shared.frame_bytes_max;
             let rest = &bytes[at..];
             let (used, input) = socket.read(rest, SUBPROTOCOLS, limit, &mut inflated, fx);
             at += used;
+            let from = fx.out.len();
             match input {
-                Input::Message(opcode, payload) => self.on_message(now, opcode, payload, fx),
+                Input::Message(opcode, payload) => {
+                    self.on_message(now, opcode, payload, fx);
+                    self.seal(from, fx);
+                    if fx.close == Some(Ok(())) {
+                        self.link.write_close(fx);
+                    }
+                }
                 Input::More => break,
                 Input::Nothing => {}
-                Input::Opened(_) => self.open_stream(fx),
+                Input::Opened(_) => {
+                    self.open_stream(fx);
+                    self.seal(from, fx);
+                }
                 Input::Closed(fault) => self.on_transport_close(&fault, fx),
                 Input::Broken(fault) => self.give_up(fx, fault.class, &fault.detail),
             }
@@ -283,8 +308,72 @@ impl Session for XmppSession {
         if fx.close.is_some() || self.stage == Stage::Idle {
             return bytes.len();
         }
-        self.socket = socket;
+        self.link = Link::Web(socket);
         at
+    }
+
+    /// A piece of a stream has arrived.
+    fn receive_stream(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
+        let (mut at, limit) = (0, self.shared.frame_bytes_max);
+        while fx.close.is_none() && at < bytes.len() && self.stage != Stage::Idle {
+            if self.stage == Stage::Securing {
+                // Not encrypted, so whoever sits between could have said it (RFC 6120 5.4.3.3).
+                fx.secure = false;
+                let detail = "something was said between <proceed/> and the TLS handshake";
+                self.give_up(fx, FaultClass::Tls, detail);
+                break;
+            }
+            let (Link::Stream(splitter) | Link::Component(splitter, _)) = &mut self.link else {
+                break;
+            };
+            let (used, cut) = splitter.next(&bytes[at..], limit);
+            at += used;
+            let from = fx.out.len();
+            match cut {
+                Cut::Stanza(stanza) => self.on_message(now, Opcode::Text, stanza, fx),
+                Cut::More => return at,
+                Cut::Header(header) => self.on_header(header, fx),
+                Cut::End => self.on_stream_close(fx),
+                Cut::Broken(class, what) => self.give_up(fx, class, what),
+            }
+            self.seal(from, fx);
+        }
+        bytes.len()
+    }
+}
+
+impl Session for XmppSession {
+    fn act(&mut self, now: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
+        let from = fx.out.len();
+        self.act_unsealed(now, token, request, fx);
+        self.seal(from, fx);
+    }
+
+    fn opened(&mut self, _now: Tick, fx: &mut Effects) {
+        match self.stage {
+            Stage::Securing => self.is_secure = true,
+            Stage::Idle | Stage::Lost => self.is_secure = self.shared.endpoint.is_secure(),
+            _ => {
+                let login = self.login.take();
+                self.reset(fx, FaultClass::Offline, "the connection was opened anew");
+                self.login = login;
+                self.is_secure = self.shared.endpoint.is_secure();
+            }
+        }
+        if self.link.is_web() {
+            return self.request_upgrade(fx);
+        }
+        let from = fx.out.len();
+        self.open_stream(fx);
+        self.seal(from, fx);
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Tick, bytes: &[u8], fx: &mut Effects) -> usize {
+        match self.link.is_web() {
+            true => self.receive_frames(now, bytes, fx),
+            false => self.receive_stream(now, bytes, fx),
+        }
     }
 
     fn wake(&mut self, _now: Tick, fx: &mut Effects) {
@@ -292,9 +381,31 @@ impl Session for XmppSession {
             self.good_bye(fx);
         }
     }
+
+    fn lost(&mut self, _now: Tick) -> bool {
+        let is_over = matches!(self.stage, Stage::Idle | Stage::Closing);
+        let keeps = !is_over && self.smacks.as_ref().is_some_and(|smacks| smacks.can_resume());
+        if keeps {
+            self.stage = Stage::Lost;
+            self.login = None;
+            self.link.reset();
+        }
+        keeps
+    }
 }
 
-/// Appends a stanza as one text frame.
+/// The domain people of a run log in to: that of the option, else over TCP the host of the URL.
+pub(super) fn domain(shared: &Shared) -> &str {
+    let Shared { endpoint, options, .. } = shared;
+    let is_address = endpoint.host.parse::<std::net::IpAddr>().is_ok();
+    match endpoint.scheme.as_str() {
+        "xmpp" | "xmpps" if !options.contains_key("domain") && !is_address => &endpoint.host,
+        _ => option(options, "domain"),
+    }
+}
+
+/// Writes a stanza down, to be sealed once the session is done with what has arrived.
 pub(super) fn send(fx: &mut Effects, stanza: &str) {
-    socket::write(Opcode::Text, stanza.as_bytes(), fx);
+    fx.out.extend_from_slice(stanza.as_bytes());
+    fx.out.push(0);
 }

@@ -26,6 +26,7 @@ mod knobs;
 
 // Known truth: a target that stalls, as corrected latency and service time show it.
 mod stall;
+mod streams;
 
 // Runs that are ended from outside, kindly or not.
 mod killed;
@@ -37,6 +38,7 @@ mod hostile;
 mod tls;
 
 // Real servers, and what they counted themselves.
+mod ejabberd;
 mod fastapi;
 mod prosody;
 

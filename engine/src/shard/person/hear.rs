@@ -32,8 +32,11 @@ impl Person {
     pub(in crate::shard) fn opened<N: Net>(&mut self, desk: &mut Desk<N>) {
         let now = desk.net.now();
         self.begin_handshake(now, desk);
-        self.link = Link::Rising;
-        desk.gauges.connected += 1;
+        // A connection that is encrypted later opens twice.
+        if self.link == Link::Dialed {
+            self.link = Link::Rising;
+            desk.gauges.connected += 1;
+        }
         self.session.opened(now, &mut desk.fx);
         self.apply(desk, now);
         self.settle_down(desk);
@@ -79,7 +82,10 @@ impl Person {
             self.wake = wake;
             self.is_unsettled = true;
         }
-        let sent = desk.flush(self.slot);
+        let mut sent = desk.flush(self.slot);
+        if std::mem::take(&mut desk.fx.secure) && sent.is_ok() {
+            sent = desk.net.secure(self.slot);
+        }
         let mut events = std::mem::take(&mut desk.fx.events);
         for event in events.drain(..) {
             if self.link != Link::Gone {
