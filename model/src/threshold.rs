@@ -140,6 +140,8 @@ pub enum Figure {
     PssMax,
     /// Mean proportional share of memory.
     PssMean,
+    /// Greatest address space.
+    Virtual,
     /// Most threads.
     Threads,
     /// Most open descriptors.
@@ -153,7 +155,7 @@ impl Figure {
             Figure::CpuMean | Figure::CpuMax | Figure::RunQueue => Unit::Share,
             Figure::CpuTime | Figure::CpuPerDelivery => Unit::Time,
             Figure::MemoryMax | Figure::MemoryMean => Unit::Bytes,
-            Figure::PssMax | Figure::PssMean => Unit::Bytes,
+            Figure::PssMax | Figure::PssMean | Figure::Virtual => Unit::Bytes,
             Figure::Threads | Figure::Descriptors => Unit::Count,
         }
     }

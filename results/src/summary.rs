@@ -332,6 +332,9 @@ pub struct Usage {
     pub rss_mean_bytes: u64,
     /// Resident memory, bytes: greatest.
     pub rss_peak_bytes: u64,
+    /// Virtual memory (address space), bytes: greatest.
+    #[serde(default)]
+    pub virtual_peak_bytes: u64,
 }
 
 /// Resident memory of the target for each person online, above what it had before anybody came.

@@ -24,6 +24,7 @@ const FIGURES: &[(&str, Figure)] = &[
     ("pss", Figure::PssMax),
     ("pss max", Figure::PssMax),
     ("pss mean", Figure::PssMean),
+    ("virtual memory", Figure::Virtual),
     ("threads", Figure::Threads),
     ("descriptors", Figure::Descriptors),
 ];

@@ -75,6 +75,11 @@ impl Protocol for SocketIo {
         }
     }
 
+    /// A dialect knows announcements by the stamps in them.
+    fn announces(&self, options: &Options) -> bool {
+        self.manners(options).stamped_joins
+    }
+
     fn check(&self, options: &Options) -> Result<(), String> {
         Setting::of(options).map(|_| ())
     }

@@ -41,6 +41,11 @@ impl Protocol for WebSocket {
         }
     }
 
+    /// A description knows no announcements.
+    fn announces(&self, _: &Options) -> bool {
+        false
+    }
+
     fn check(&self, options: &Options) -> Result<(), String> {
         let is_known = |name: &str| name == OPTION || FACTS.options.iter().any(|o| o.0 == name);
         if let Some(name) = options.keys().find(|name| !is_known(name)) {

@@ -49,6 +49,7 @@ pub(super) fn process(
         Figure::MemoryMean => mean(|process| process.rss_bytes),
         Figure::PssMax => most(|process| process.pss_bytes),
         Figure::PssMean => mean(|process| process.pss_bytes),
+        Figure::Virtual => most(|process| process.virtual_bytes),
         Figure::Threads => most(|process| process.threads),
         Figure::Descriptors => most(|process| process.descriptors),
     }

@@ -19,6 +19,8 @@ pub(crate) struct Reading {
     pub(crate) wait_percent: f64,
     /// Resident memory at the later reading, bytes.
     pub(crate) rss_bytes: u64,
+    /// Address space at the later reading, bytes.
+    pub(crate) virtual_bytes: u64,
 }
 
 /// One process's cumulative counters over time.
@@ -62,6 +64,7 @@ pub(super) struct Used {
     pub(super) run_queue_s: f64,
     rss_mean_bytes: f64,
     rss_peak_bytes: u64,
+    virtual_peak_bytes: u64,
 }
 
 /// The processes of one role.
@@ -95,6 +98,7 @@ impl Processes {
                 waited_ns = waited_ns.saturating_add(process.run_queue_ns.saturating_sub(last.1));
                 points.push((at_s, process.cpu_ns, process.run_queue_ns));
                 reading.rss_bytes = reading.rss_bytes.saturating_add(process.rss_bytes);
+                reading.virtual_bytes = reading.virtual_bytes.saturating_add(process.virtual_bytes);
             }
             if let Some(from_s) = before_s.filter(|&from_s| from_s < at_s) {
                 reading.from_s = from_s;
@@ -132,6 +136,7 @@ impl Processes {
             run_queue_s: millionth(used.run_queue_s),
             rss_mean_bytes: used.rss_mean_bytes as u64,
             rss_peak_bytes: used.rss_peak_bytes,
+            virtual_peak_bytes: used.virtual_peak_bytes,
         })
     }
 
@@ -159,6 +164,7 @@ impl Processes {
         };
         let peak = within.iter().map(|reading| reading.cpu_percent).fold(mean, f64::max);
         let rss = within.iter().map(|reading| reading.rss_bytes);
+        let spaces = within.iter().map(|reading| reading.virtual_bytes);
         let rss_sum: f64 = rss.clone().map(|bytes| bytes as f64).sum();
         Some(Used {
             watched_s: to_s - from_s,
@@ -168,6 +174,7 @@ impl Processes {
             run_queue_s,
             rss_mean_bytes: ratio(rss_sum, within.len() as f64),
             rss_peak_bytes: rss.max().unwrap_or(0),
+            virtual_peak_bytes: spaces.max().unwrap_or(0),
         })
     }
 }

@@ -318,6 +318,8 @@ fn target(text: &mut Text, s: &Summary) {
             }
         }
     }
+    let space = format!("{} of address space at most", bytes(whole.virtual_peak_bytes));
+    text.facts("virtual", &[space]);
     if let Some(each) = &s.memory_per_person {
         let steady = each.steady_bytes.map(|steady| format!("{} steady", bytes(steady)));
         let facts = [format!("{} at the peak", bytes(each.peak_bytes))].into_iter().chain(steady);
