@@ -21,7 +21,7 @@ const EVERY_NS: u64 = 200_000_000;
 /// Readings from one calibration of the machine's speed to the next.
 const CALIBRATE_EVERY: u64 = 25;
 /// Readings from one expensive reading (proportional memory) to the next.
-const PSS_EVERY: u64 = 5;
+const PSS_EVERY: u64 = 25;
 
 /// Which processes are watched; may change while the probe runs.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +113,16 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
+/// How many descriptors a process has open. Kernels since 6.2 tell the number as the size of the
+/// folder; listing it takes 0.4 µs for each one.
+fn descriptors(pid: u32) -> u64 {
+    let folder = format!("/proc/{pid}/fd");
+    match fs::metadata(&folder).map(|folder| folder.len()) {
+        Ok(0) | Err(_) => fs::read_dir(folder).map_or(0, |list| list.count() as u64),
+        Ok(count) => count,
+    }
+}
+
 /// One process; `None` if it is gone.
 fn process(pid: u32, tasks: &mut Tasks, with_pss: bool) -> Option<ProcessSample> {
     let process = Process::new(pid as i32).ok()?;
@@ -135,7 +145,7 @@ fn process(pid: u32, tasks: &mut Tasks, with_pss: bool) -> Option<ProcessSample>
         pss_bytes: pss.unwrap_or(0),
         virtual_bytes: stat.vsize,
         threads: stat.num_threads.max(0) as u64,
-        descriptors: process.fd_count().unwrap_or(0) as u64,
+        descriptors: descriptors(pid),
         switches: counts.switches,
         read_bytes: io.as_ref().map_or(0, |io| io.read_bytes),
         written_bytes: io.as_ref().map_or(0, |io| io.write_bytes),

@@ -24,7 +24,7 @@ use std::time::Duration;
 const STRAGGLERS_S: u32 = 5;
 /// How long shards may take to send everybody away.
 const FAREWELL: Duration = Duration::from_secs(20);
-/// Shortest time between two looks at the time line.
+/// Longest time between two looks whether the farewell is over.
 const TURN: Duration = Duration::from_millis(10);
 
 /// Where what happens in a run goes.
@@ -171,8 +171,10 @@ impl Run {
     ) -> Ending {
         let mut conductor = Conductor::new(Arc::new(self.job.plan.clone()), self.shards);
         let mut collector = Collector::new(self.shards.into());
+        let mut now = self.clock.now();
         let ending = loop {
-            match dispatches.recv_timeout(TURN) {
+            let pause = Duration::from_nanos(conductor.next_due(now).ns_since(now));
+            match dispatches.recv_timeout(pause) {
                 Ok(dispatch) => collector.take(dispatch, &mut conductor, sink),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break Ending::Crippled,
@@ -180,7 +182,7 @@ impl Run {
             for dispatch in dispatches.try_iter() {
                 collector.take(dispatch, &mut conductor, sink);
             }
-            let now = self.clock.now();
+            now = self.clock.now();
             probes.pass_on(now, sink);
             if let Some(wish) = conductor.holding().map(|holding| sink.govern(now, &holding)) {
                 conductor.govern(wish);

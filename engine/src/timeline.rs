@@ -9,6 +9,10 @@ use std::sync::Arc;
 
 /// How long before its beginning a phase is announced to the shards, so that none is late.
 const LEAD_NS: u64 = 20_000_000;
+/// Longest time between two looks at the plan.
+const LOOK_NS: u64 = 100_000_000;
+/// As [`LOOK_NS`] while a population is held, which moves one person at a time.
+const LOOK_CLOSELY_NS: u64 = 10_000_000;
 /// How often a phase's tally is recorded while it changes.
 const TALLY_EVERY_NS: u64 = 1_000_000_000;
 
@@ -29,6 +33,8 @@ pub struct Conductor {
     gates: BTreeMap<u16, BTreeMap<(u32, u32), u64>>,
     opened: Vec<(u32, u32)>,
     begun: Vec<Option<Tick>>,
+    /// When the phase under way ends at the latest.
+    ends: Tick,
     /// Of the phases that hold one and have begun.
     populations: BTreeMap<usize, Population>,
     sources: u64,
@@ -56,6 +62,7 @@ impl Conductor {
             gates: BTreeMap::new(),
             opened: Vec::new(),
             begun: vec![None; phases],
+            ends: Tick::NEVER,
             populations: BTreeMap::new(),
             sources: sources.into(),
             current: 0,
@@ -145,6 +152,17 @@ impl Conductor {
         std::mem::take(&mut self.steps)
     }
 
+    /// When to ask for steps again if no shard reports before.
+    pub fn next_due(&self, now: Tick) -> Tick {
+        let look = match self.populations.is_empty() {
+            true => LOOK_NS,
+            false => LOOK_CLOSELY_NS,
+        };
+        // What has not begun begins with the next look.
+        let is_begun = self.begun.get(self.current).is_none_or(Option::is_some);
+        if is_begun { self.ends.min(Tick(now.0 + look)) } else { now }
+    }
+
     /// The place of the phase under way, and how many phases there are.
     pub fn place(&self) -> (usize, usize) {
         ((self.current + 1).min(self.plan.phases.len()), self.plan.phases.len())
@@ -168,6 +186,7 @@ impl Conductor {
         let index = self.current;
         let at = if index == 0 { Tick(now.0 + LEAD_NS) } else { now };
         self.begun[index] = Some(at);
+        self.ends = self.latest_end(index, at);
         match &self.plan.phases[index].kind {
             PhaseKind::Mark => {
                 let name = self.plan.phases[index].name.clone();
@@ -210,24 +229,33 @@ impl Conductor {
         self.steps.push(Step::Record(Record { at, what }));
     }
 
-    /// Whether the phase under way is over, and if so whether by its deadline.
-    fn has_ended(&self, now: Tick) -> Option<bool> {
-        let begun = self.begun[self.current]?;
-        match &self.plan.phases[self.current].kind {
-            PhaseKind::Mark => Some(false),
-            PhaseKind::Rest { ns } => (now.0 >= begun.0.saturating_add(*ns)).then_some(false),
-            PhaseKind::Run(RunPhase { hold: Some(hold), .. }) => {
-                let wish = self.populations.get(&self.current).map(|population| population.wish);
-                let is_over = now.0 >= begun.0.saturating_add(hold.ns());
-                (is_over || wish == Some(Wish::Enough)).then_some(false)
-            }
-            PhaseKind::Run(run) if is_reached(run, &self.tally(self.current)) => Some(false),
+    /// When a phase that begins at `at` ends by its length, or by its deadline.
+    fn latest_end(&self, index: usize, at: Tick) -> Tick {
+        let ns = match &self.plan.phases[index].kind {
+            PhaseKind::Mark => 0,
+            PhaseKind::Rest { ns } => *ns,
+            PhaseKind::Run(RunPhase { hold: Some(hold), .. }) => hold.ns(),
             PhaseKind::Run(run) => {
                 let times = run.pacer.times(run.count, self.plan.seed ^ u64::from(run.first));
                 let last = times.last().unwrap_or(Tick::ZERO).0;
-                let deadline = begun.0.saturating_add(last).saturating_add(run.deadline_ns);
-                (now.0 >= deadline).then_some(true)
+                last.saturating_add(run.deadline_ns)
             }
+        };
+        Tick(at.0.saturating_add(ns))
+    }
+
+    /// Whether the phase under way is over, and if so whether by its deadline.
+    fn has_ended(&self, now: Tick) -> Option<bool> {
+        self.begun[self.current]?;
+        let is_due = now >= self.ends;
+        match &self.plan.phases[self.current].kind {
+            PhaseKind::Mark | PhaseKind::Rest { .. } => is_due.then_some(false),
+            PhaseKind::Run(RunPhase { hold: Some(_), .. }) => {
+                let wish = self.populations.get(&self.current).map(|population| population.wish);
+                (is_due || wish == Some(Wish::Enough)).then_some(false)
+            }
+            PhaseKind::Run(run) if is_reached(run, &self.tally(self.current)) => Some(false),
+            PhaseKind::Run(_) => is_due.then_some(true),
         }
     }
 

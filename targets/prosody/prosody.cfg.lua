@@ -35,10 +35,16 @@ consider_websocket_secure = true
 default_storage = "memory"
 storage_archive_item_limit = 100000
 
+-- The settings of the published suite 33. As shipped, 0.12.3 is incremental with a pause of 105 and
+-- a speed of 500; the suite took its default for 105 and 250.
 if ENV_LAB_GC == "generational" then
 	gc = { mode = "generational", minor_threshold = 5, major_threshold = 50 }
+elseif ENV_LAB_GC == "generational-20-50" then
+	gc = { mode = "generational", minor_threshold = 20, major_threshold = 50 }
 elseif ENV_LAB_GC == "incremental-200" then
 	gc = { mode = "incremental", threshold = 200, speed = 150 }
+elseif ENV_LAB_GC == "incremental-105-250" then
+	gc = { mode = "incremental", threshold = 105, speed = 250 }
 end
 
 -- Accounts with passwords (option `domain: localhost`) are files: accounts/NAME.dat with
@@ -51,15 +57,17 @@ VirtualHost "anon.localhost"
 	authentication = "anonymous"
 	allow_anonymous_storage = true
 	modules_enabled = { "lab_vcard", ENV_LAB_VCARD == "stock" and "vcard" or nil }
+	modules_disabled = { ENV_LAB_CARBONS == "off" and "carbons" or nil }
 	lab_vcard_photo_bytes = tonumber(ENV_LAB_PHOTO_BYTES or "6900")
 	lab_vcard_answers = ENV_LAB_VCARD ~= "stock"
 
 Component "room.localhost" "muc"
-	modules_enabled = { "muc_mam", "lab_vcard" }
+	modules_enabled = { "muc_mam", "lab_vcard", ENV_LAB_PARTICIPANTS == "hidden" and "lab_rooms" or nil }
 	muc_room_locking = false -- else nobody gets in until the creator has sent a form
 	muc_room_default_public = true
 	muc_room_default_persistent = true -- the archive outlives an empty room
-	muc_room_default_history_length = 20
+	muc_room_default_history_length = tonumber(ENV_LAB_HISTORY or "20")
+	max_history_messages = 1000
 	muc_log_by_default = true
 	muc_log_presences = false
 	muc_log_expires_after = "never"

@@ -140,11 +140,13 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "A side is a target (`prosody`), another build of it (`prosody@PROGRAM`), \
 knobs (`?codec=json`, `yardstick?codec=json`), or a URL.
+With several candidates nothing is judged: each figure is told as a ratio to the base's.
 
 Examples:
   throng compare scenarios/quickstart.yaml --base '?codec=json' --candidate '?codec=proto'
   throng compare scenarios/quickstart.yaml --candidate yardstick@old/throng --tolerate 5%
   throng compare scenarios/quickstart.yaml --aa
+  throng compare scenarios/one-crowd.yaml --candidate prosody --candidate ejabberd
   throng compare runs/base-1,runs/base-2,runs/base-3 runs/new-1,runs/new-2,runs/new-3
 
 Exit code: 0 no regression · 1 a regression beyond --tolerate · 2 wrong usage or scenario ·
@@ -158,9 +160,9 @@ pub(crate) struct CompareArgs {
     /// What is compared with [default: the scenario's target]
     #[arg(long, value_name = "TARGET")]
     pub(crate) base: Option<String>,
-    /// What is compared [default: the scenario's target]
+    /// What is compared [default: the scenario's target]; several are laid side by side
     #[arg(long, value_name = "TARGET", required_unless_present_any = ["aa", "runs"])]
-    pub(crate) candidate: Option<String>,
+    pub(crate) candidate: Vec<String>,
     /// Both sides are the base: measures the noise
     #[arg(long, conflicts_with = "candidate")]
     pub(crate) aa: bool,

@@ -139,9 +139,14 @@ impl<N: Net> Desk<N> {
         Tally::widen(&mut tally.arriving, now);
     }
 
-    /// A phase's tally, to be changed.
+    /// A phase's tally, to be changed by something the conductor may wait for.
     pub(super) fn tally(&mut self, phase: u32) -> &mut Tally {
         self.has_news = true;
+        self.plain_tally(phase)
+    }
+
+    /// A phase's tally, to be changed by what is told once a second, since nothing depends on it.
+    pub(super) fn plain_tally(&mut self, phase: u32) -> &mut Tally {
         let desk = self.phases[phase as usize].as_mut().expect("people's phases have begun");
         desk.is_changed = true;
         &mut desk.tally
@@ -220,6 +225,7 @@ impl<N: Net> Desk<N> {
 
     /// Closes the current second and opens the next.
     pub(super) fn take_interval(&mut self) -> Interval {
+        self.has_news |= self.phases.iter().flatten().any(|phase| phase.is_changed);
         let next = Interval::new(self.interval.second + 1);
         let mut interval = std::mem::replace(&mut self.interval, next);
         interval.gauges = self.gauges;

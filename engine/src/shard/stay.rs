@@ -15,6 +15,25 @@ pub(super) struct Stay {
     begun_at_join: u64,
     /// Comings and goings that were done when the own leave began.
     done_at_leave: Option<u64>,
+    own: Own,
+}
+
+/// What the person said itself where no copy of it comes back: nobody is owed what it knows.
+#[derive(Clone, Default)]
+struct Own {
+    /// Messages that were settled before the leave began: owed by their numbers alone.
+    settled: u64,
+    /// Numbers of the latest ones, which may not be settled.
+    latest: Vec<u32>,
+}
+
+impl Own {
+    /// All below `mark` are settled.
+    fn settle(&mut self, mark: u32) {
+        let before = self.latest.len();
+        self.latest.retain(|&number| number >= mark);
+        self.settled += (before - self.latest.len()) as u64;
+    }
 }
 
 impl Stay {
@@ -24,6 +43,7 @@ impl Stay {
             done_at_begin: done(board, room),
             begun_at_join: 0,
             done_at_leave: None,
+            own: Own::default(),
         }
     }
 
@@ -41,17 +61,35 @@ impl Stay {
         self.begun_at_join = begun(board, room);
     }
 
-    pub(super) fn leaving(&mut self, board: &Board, is_stamped: bool) {
+    /// The leave of a person of that source begins.
+    pub(super) fn leaving(&mut self, board: &Board, source: SourceId, is_stamped: bool) {
         let room = self.room();
         self.seat.leaving(marks(board, room, is_stamped, SETTLED));
-        self.done_at_leave.get_or_insert_with(|| done(board, room));
+        if self.done_at_leave.is_none() {
+            self.own.settle(board.read(room, source, SETTLED[0]));
+            self.done_at_leave = Some(done(board, room));
+        }
+    }
+
+    /// The person says something of which it gets no copy: it has it already.
+    pub(super) fn said(&mut self, board: &Board, stamp: &Stamp, is_stamped: bool) {
+        self.receive(stamp, is_stamped, false);
+        // The lowest of the marks by which the stay may end.
+        self.own.settle(board.read(self.room(), stamp.source, SETTLED_EARLIER[0]));
+        self.own.latest.push(stamp.number);
+    }
+
+    /// The person itself goes by another name, which the others are told like a coming.
+    pub(super) fn renamed(&mut self) {
+        self.done_at_begin += 1;
+        self.begun_at_join += 1;
     }
 
     /// The same stay if it ended at this instant, without a leave.
-    pub(super) fn cut_off_now(&self, board: &Board, is_stamped: bool) -> Stay {
+    pub(super) fn cut_off_now(&self, board: &Board, source: SourceId, is_stamped: bool) -> Stay {
         let mut stay = self.clone();
         if stay.done_at_leave.is_none() {
-            stay.cut_off(board, is_stamped);
+            stay.cut_off(board, source, is_stamped);
         }
         stay
     }
@@ -59,9 +97,10 @@ impl Stay {
     /// The connection ends without a leave. A target's answer to a leave comes behind all it had to
     /// pass on, but whoever hangs up may leave acknowledged messages in the wires: only what was
     /// settled a while ago is owed.
-    fn cut_off(&mut self, board: &Board, is_stamped: bool) {
+    fn cut_off(&mut self, board: &Board, source: SourceId, is_stamped: bool) {
         let room = self.room();
         self.seat.leaving(marks(board, room, is_stamped, SETTLED_EARLIER));
+        self.own.settle(board.read(room, source, SETTLED_EARLIER[0]));
         self.done_at_leave = Some(done(board, room));
     }
 
@@ -79,13 +118,20 @@ impl Stay {
     }
 
     /// Writes what the stay amounts to into `counters`.
-    pub(super) fn settle(&mut self, board: &Board, is_stamped: bool, counters: &mut Counters) {
+    pub(super) fn settle(
+        &mut self,
+        board: &Board,
+        source: SourceId,
+        is_stamped: bool,
+        counters: &mut Counters,
+    ) {
         if !self.is_joined() {
             return;
         }
         if self.done_at_leave.is_none() {
-            self.cut_off(board, is_stamped);
+            self.cut_off(board, source, is_stamped);
         }
+        let before = counters.expected;
         for (track, settlement) in self.seat.settle().enumerate() {
             match is_stamped && track % 2 == 1 {
                 false => {
@@ -98,6 +144,7 @@ impl Stay {
                 }
             }
         }
+        counters.expected -= self.own.settled.min(counters.expected - before);
     }
 
     /// Writes into `counters` how many announcements in the target's own words are right; to be

@@ -43,6 +43,29 @@ fn those_on_a_list_who_are_there_are_owed_what_is_written_to_it() {
     assert!(total.faults.is_empty(), "{:?}", total.faults);
 }
 
+#[test]
+fn nobody_is_owed_what_it_wrote_itself() {
+    let scenario = "
+about: five people write to a list they are on
+target: toy://127.0.0.1:1
+protocol: toy
+lists: {all: {of: people}}
+limits: {settle: 1s}
+crowds:
+  people:
+    size: 5
+    journey: [login, join: all, gate: in, {repeat: 4, every: 700ms, do: [{tell: all}]}, wait: 5s]
+timeline: [{run: people at once}]
+";
+    for seed in 0..5 {
+        let total = run(scenario, seed, ToyServer::default(), NEVER).total();
+        let counters = &total.counters;
+        assert_eq!((counters.expected, counters.deliveries, counters.lost), (80, 80, 0));
+        assert_eq!((counters.unexpected, counters.optional), (0, 0));
+        assert_eq!(total.measures[&Measure::Tell].done, 20);
+    }
+}
+
 const DROPS: &str = "
 about: thirty people talk, lose their connections and come back
 target: toy://127.0.0.1:1

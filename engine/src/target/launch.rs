@@ -1,7 +1,7 @@
 //! Starting a target as a child process, knowing when it is ready, and stopping it.
 
 use super::folder::TargetFolder;
-use super::prepare::prepare;
+use super::prepare::{carry_out, command, prepare};
 use super::spec::{Need, Spec, fill};
 use crate::clock::Clock;
 use crate::http;
@@ -73,7 +73,7 @@ pub fn launch(
         stop_within: spec.stop.within,
         folder,
     };
-    let mut blanks = blanks_of(knobs);
+    let mut blanks = spec.knob_blanks(knobs);
     blanks.insert("throng".into(), throng.display().to_string());
     blanks.insert("folder".into(), home(spec));
     if let Some(cache) = cache {
@@ -86,13 +86,9 @@ pub fn launch(
     Ok(running)
 }
 
-fn blanks_of(knobs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone())).collect()
-}
-
 /// How many instances of a target these knobs ask for, among which people are shared out.
 pub fn instances(spec: &Spec, knobs: &BTreeMap<String, String>) -> Result<usize, String> {
-    let count = fill(&spec.instances, &blanks_of(knobs))?.parse().unwrap_or(0);
+    let count = fill(&spec.instances, &spec.knob_blanks(knobs))?.parse().unwrap_or(0);
     match (1..=INSTANCES_MAX).contains(&count) {
         true => Ok(count),
         false => Err(format!("a target can have 1 to {INSTANCES_MAX} instances")),
@@ -152,6 +148,7 @@ impl Running {
         for (name, port) in spec.ports.iter().zip(&ports) {
             blanks.insert(format!("port.{name}"), port.to_string());
         }
+        spec.fill_texts(&mut blanks)?;
         let port = spec.ports.iter().position(|name| *name == spec.ready.port);
         let port =
             port.map(|at| ports[at]).ok_or("`ready.port` in target.yaml is no port of it")?;
@@ -168,9 +165,17 @@ impl Running {
         let ready = instance.wait_until_ready(port, spec.ready.within, clock);
         self.instances.push(instance);
         ready?;
+        let url = fill(&spec.url, &blanks)?;
+        let port = Endpoint::parse(&url)?.port;
         self.endpoints.push(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        if let Some(populate) = &spec.populate {
+            let mut command = command(spec, &populate.command, &blanks, &folder, owner)?;
+            let log = folder.join("populate.log");
+            carry_out(&mut command, &log, populate.within, clock)
+                .map_err(|why| format!("the target could not be populated {why}"))?;
+        }
         if number == 0 {
-            self.url = fill(&spec.url, &blanks)?;
+            self.url = url;
             let options = spec.options.iter().map(|(k, v)| Ok((k.clone(), fill(v, &blanks)?)));
             self.options = options.collect::<Result<_, String>>()?;
             if let Some(dialect) = &spec.dialect {
@@ -324,19 +329,10 @@ fn spawn(
     folder: &Path,
     owner: Option<(u32, u32)>,
 ) -> Result<Child, String> {
-    let words: Vec<String> =
-        spec.command.iter().map(|word| fill(word, blanks)).collect::<Result<_, _>>()?;
-    let (program, arguments) = words.split_first().ok_or("`command` in target.yaml is empty")?;
     let output = File::create(folder.join("stderr.log")).map_err(|error| error.to_string())?;
     let errors = output.try_clone().map_err(|error| error.to_string())?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(output).stderr(errors);
-    for (name, value) in &spec.env {
-        command.env(name, fill(value, blanks)?);
-    }
-    if let Some((uid, gid)) = owner {
-        command.uid(uid).gid(gid);
-    }
+    let mut command = command(spec, &spec.command, blanks, folder, owner)?;
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
     // SAFETY: prctl only asks the kernel to end the child with its parent; it allocates nothing.
     unsafe {
         command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
@@ -344,6 +340,7 @@ fn spawn(
             _ => Err(io::Error::last_os_error()),
         });
     }
+    let program = command.get_program().to_string_lossy().into_owned();
     command.spawn().map_err(|error| format!("cannot start `{program}`: {error}"))
 }
 

@@ -2,10 +2,12 @@
 //! named by what it is made of.
 
 use super::launch::tail;
-use super::spec::Spec;
+use super::spec::{Spec, fill};
 use crate::clock::Clock;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -54,29 +56,52 @@ pub(super) fn prepare(spec: &Spec, clock: &Clock) -> Result<Option<PathBuf>, Str
     for file in &prepare.files {
         fs::copy(spec.folder.join(file), folder.join(file)).map_err(wrong)?;
     }
-    carry_out(&prepare.command, &folder, prepare.within, clock)?;
+    let (program, arguments) = prepare.command.split_first().ok_or("`prepare.command` is empty")?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&folder);
+    carry_out(&mut command, &folder.join("prepare.log"), prepare.within, clock)
+        .map_err(|why| format!("what the target needs could not be prepared {why}"))?;
     File::create(folder.join(DONE)).map_err(wrong)?;
     Ok(Some(folder))
 }
 
-fn carry_out(
+/// A command of the target: in its folder, as its user, with its environment.
+pub(super) fn command(
+    spec: &Spec,
     words: &[String],
+    blanks: &BTreeMap<String, String>,
     folder: &Path,
+    owner: Option<(u32, u32)>,
+) -> Result<Command, String> {
+    let words: Vec<String> =
+        words.iter().map(|word| fill(word, blanks)).collect::<Result<_, _>>()?;
+    let (program, arguments) = words.split_first().ok_or("a `command` in target.yaml is empty")?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    for (name, value) in &spec.env {
+        command.env(name, fill(value, blanks)?);
+    }
+    if let Some((uid, gid)) = owner {
+        command.uid(uid).gid(gid);
+    }
+    Ok(command)
+}
+
+/// Carries out a command to its end; what it prints is in `log`. The error is how it ended, with
+/// its last words.
+pub(super) fn carry_out(
+    command: &mut Command,
+    log: &Path,
     within: Duration,
     clock: &Clock,
 ) -> Result<(), String> {
-    let (program, arguments) = words.split_first().ok_or("`prepare.command` is empty")?;
-    let log = folder.join("prepare.log");
-    let output = File::create(&log).map_err(|error| error.to_string())?;
+    let output = File::create(log).map_err(|error| error.to_string())?;
     let errors = output.try_clone().map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(errors)
-        .spawn()
-        .map_err(|error| format!("cannot start `{program}`: {error}"))?;
+    let mut child =
+        command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn().map_err(|error| {
+            let program = command.get_program().to_string_lossy();
+            format!("(cannot start `{program}`: {error})")
+        })?;
     let deadline = clock.now() + within;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
@@ -92,10 +117,7 @@ fn carry_out(
     };
     match status.as_str() {
         "exit status: 0" => Ok(()),
-        status => Err(format!(
-            "what the target needs could not be prepared ({status}). Last words:\n{}",
-            tail(&log).unwrap_or_default()
-        )),
+        status => Err(format!("({status}). Last words:\n{}", tail(log).unwrap_or_default())),
     }
 }
 
@@ -107,10 +129,12 @@ mod tests {
     fn what_fails_says_why_and_leaves_nothing_behind() {
         let folder = std::env::temp_dir().join(format!("throng-prepare-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let words = |text: &str| ["sh", "-c", text].map(str::to_owned);
         let clock = Clock::start();
-        let run =
-            |text: &str, ms| carry_out(&words(text), &folder, Duration::from_millis(ms), &clock);
+        let run = |text: &str, ms| {
+            let mut command = Command::new("sh");
+            command.args(["-c", text]);
+            carry_out(&mut command, &folder.join("log"), Duration::from_millis(ms), &clock)
+        };
         assert_eq!(run("exit 0", 10_000), Ok(()));
         let error = run("echo no luck; exit 3", 10_000).unwrap_err();
         assert!(error.contains("no luck") && error.contains('3'), "{error}");

@@ -1,7 +1,9 @@
 //! What a target's folder says: `target.yaml`, and the blanks it leaves to be filled in.
 
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,6 +43,9 @@ pub struct Spec {
     pub command: Vec<String>,
     /// How it is known to be ready.
     pub ready: Ready,
+    /// What is done with it when it is ready, before anybody comes: accounts, for instance.
+    #[serde(default)]
+    pub populate: Option<Populate>,
     /// Where it is reached, blanks filled in.
     pub url: String,
     /// Options for the protocol, blanks filled in.
@@ -99,6 +104,18 @@ pub struct Prepare {
     pub within: Duration,
 }
 
+/// What is done with a server that runs, before anybody comes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Populate {
+    /// The command and its arguments, blanks filled in, started like the target: in its folder, as
+    /// its user, with its environment.
+    pub command: Vec<String>,
+    /// How long that may take.
+    #[serde(deserialize_with = "duration")]
+    pub within: Duration,
+}
+
 /// How a target is known to be ready.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,7 +138,68 @@ pub struct Knob {
     pub default: String,
     /// The values there are; empty if any will do.
     #[serde(default)]
-    pub values: Vec<String>,
+    pub values: Values,
+}
+
+impl Knob {
+    /// Whether its values stand for texts of target.yaml.
+    fn has_texts(&self) -> bool {
+        self.values.0.iter().any(|(value, text)| value != text)
+    }
+}
+
+/// The values of a knob: a list, or a map that says what the blank is filled with for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values(Vec<(String, String)>);
+
+impl Values {
+    /// Whether any value will do.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them in a line.
+    pub fn line(&self) -> String {
+        self.0.iter().map(|(value, _)| value.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the blank is filled with for a value; `None` if there is no such value.
+    fn text<'a>(&'a self, value: &'a str) -> Option<&'a str> {
+        match self.is_empty() {
+            true => Some(value),
+            false => self.0.iter().find(|(name, _)| name == value).map(|(_, text)| text.as_str()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
+        struct ListOrMap;
+        impl<'de> Visitor<'de> for ListOrMap {
+            type Value = Values;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of values, or a map from each to its text")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Values, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element::<String>()? {
+                    values.push((value.clone(), value));
+                }
+                Ok(Values(values))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values, A::Error> {
+                let mut values = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    values.push(entry);
+                }
+                Ok(Values(values))
+            }
+        }
+        deserializer.deserialize_any(ListOrMap)
+    }
 }
 
 /// How a target's version is found out.
@@ -187,23 +265,44 @@ impl Spec {
     ) -> Result<BTreeMap<String, String>, String> {
         let value = |(name, knob): (&String, &Knob)| {
             let value = given.get(name).unwrap_or(&knob.default);
-            match knob.values.is_empty() || knob.values.contains(value) {
-                true => Ok((name.clone(), value.clone())),
-                false => Err(format!(
+            match knob.values.text(value) {
+                Some(_) => Ok((name.clone(), value.clone())),
+                None => Err(format!(
                     "the knob `{name}` cannot be `{value}`; it can be {}",
-                    knob.values.join(", ")
+                    knob.values.line()
                 )),
             }
         };
         self.knobs.iter().map(value).collect()
     }
 
+    /// What `{knob.NAME}` stands for, for each knob with its value. There may be blanks in it.
+    pub(super) fn knob_blanks(&self, knobs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let text = |(name, value): (&String, &String)| {
+            let text = self.knobs.get(name).and_then(|knob| knob.values.text(value));
+            (format!("knob.{name}"), text.unwrap_or(value).to_owned())
+        };
+        knobs.iter().map(text).collect()
+    }
+
+    /// Fills the blanks within texts that knobs stand for. What the user gave stands for itself.
+    pub(super) fn fill_texts(&self, blanks: &mut BTreeMap<String, String>) -> Result<(), String> {
+        let known = blanks.clone();
+        let texts = self.knobs.iter().filter(|(_, knob)| knob.has_texts());
+        for (name, _) in texts {
+            if let Some(text) = blanks.get_mut(&format!("knob.{name}")) {
+                *text = fill(text, &known)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The options for the protocol, as far as they are known before the target is started.
     pub fn foreseen(&self, knobs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let knobs = knobs.iter().map(|(name, value)| (format!("knob.{name}"), value.clone()));
         let ports = self.ports.iter().map(|name| (format!("port.{name}"), "1".to_owned()));
         let places = ["throng", "folder", "cache", "dir"].map(|name| (name.into(), ".".into()));
-        let blanks: BTreeMap<String, String> = knobs.chain(ports).chain(places).collect();
+        let blanks: BTreeMap<String, String> =
+            self.knob_blanks(knobs).into_iter().chain(ports).chain(places).collect();
         let known =
             |(name, text): (&String, &String)| Some((name.clone(), fill(text, &blanks).ok()?));
         let dialect = self.dialect.iter().map(|said| ("dialect".to_owned(), said.to_string()));
@@ -272,6 +371,15 @@ mod tests {
         assert_eq!(knobs(None).unwrap()["gc"], "a");
         assert_eq!(knobs(Some("b")).unwrap()["gc"], "b");
         assert!(knobs(Some("c")).unwrap_err().contains("a, b"));
+        let text = text.replace("[a, b]}", "{b: \"x:{port.p}\", a: y}}");
+        let spec = Spec::parse(&text, "t").unwrap();
+        let blank = |value: &str| {
+            let given = BTreeMap::from([("gc".to_owned(), value.to_owned())]);
+            spec.knobs(&given).map(|knobs| spec.knob_blanks(&knobs)["knob.gc"].clone())
+        };
+        assert_eq!(blank("b").unwrap(), "x:{port.p}");
+        assert_eq!(blank("a").unwrap(), "y");
+        assert!(blank("y").unwrap_err().contains("b, a"));
         assert!(Spec::parse("about: x\nnonsense: 1\n", "t").unwrap_err().starts_with("t: "));
     }
 }

@@ -1,11 +1,13 @@
 //! Comparisons: is the candidate better than the base? Whole runs are the unit; every figure gets
 //! a difference with its bounds, a test, and a verdict. docs/statistics.md has the formulas.
 
+mod beside;
 mod charts;
 pub(crate) mod draw;
 mod junit;
 mod row;
 
+pub use beside::{Cell, Ratios, SideBySide, beside};
 pub use junit::junit;
 pub use row::{Row, RowVerdict};
 
@@ -218,18 +220,23 @@ impl Used {
                 }
             }
         }
-        let used = || trials.iter().filter(|trial| trial.flaw().is_none());
-        let mean = |of: fn(&Trial) -> u64| {
-            used().map(|trial| of(trial) as f64).sum::<f64>() / used().count().max(1) as f64
-        };
         side.load = Load {
-            entered: mean(|trial| trial.summary.people.entered),
-            sent: mean(|trial| trial.summary.sends.sent),
-            owed: mean(|trial| trial.summary.ledger.owed + trial.summary.ledger.announcements_owed),
+            entered: mean_of(trials, |trial| trial.summary.people.entered),
+            sent: mean_of(trials, |trial| trial.summary.sends.sent),
+            owed: mean_of(trials, |trial| {
+                trial.summary.ledger.owed + trial.summary.ledger.announcements_owed
+            }),
         };
         side.runs = runs.len();
         Ok(Used { side, runs })
     }
+}
+
+/// A number's mean over the trials that can be used.
+fn mean_of(trials: &[Trial], of: fn(&Trial) -> u64) -> f64 {
+    let used = trials.iter().filter(|trial| trial.flaw().is_none());
+    let (sum, count) = used.fold((0.0, 0u32), |(sum, n), trial| (sum + of(trial) as f64, n + 1));
+    sum / f64::from(count.max(1))
 }
 
 /// The same warm-up is cut from all runs, so that all tell of the same seconds: the median of
@@ -244,7 +251,7 @@ impl Comparison {
     /// Fills in rows, remarks and the verdict.
     fn judged(mut self, base: &[Vec<Figure>], candidate: &[Vec<Figure>]) -> Comparison {
         self.rows = row::rows(base, candidate);
-        self.remarks.extend(self.unlike_loads());
+        self.remarks.extend(unlike(&self.base, &self.candidate));
         if base.len().min(candidate.len()) < RUNS_MIN {
             self.remarks.push(format!(
                 "{} and {} usable runs: a verdict takes at least {RUNS_MIN} of each",
@@ -273,27 +280,26 @@ impl Comparison {
             () => Verdict::NotComparable,
         }
     }
+}
 
-    /// Loads that differ: what was not asked equally cannot be compared.
-    fn unlike_loads(&self) -> Vec<String> {
-        if self.base.runs == 0 || self.candidate.runs == 0 {
-            return Vec::new();
-        }
-        let (a, b) = (&self.base.load, &self.candidate.load);
-        let pairs = [
-            ("people who got in", a.entered, b.entered),
-            ("messages sent", a.sent, b.sent),
-            ("deliveries owed", a.owed, b.owed),
-        ];
-        let unlike =
-            pairs.into_iter().filter(|&(_, a, b)| (a - b).abs() > LOAD_TOLERANCE * a.max(b));
-        unlike
-            .map(|(what, a, b)| {
-                let (a, b) = (short(a), short(b));
-                format!("the load differed: {what}, {a} on average against {b}")
-            })
-            .collect()
+/// Loads that differ: what was not asked equally cannot be compared.
+fn unlike(base: &Side, candidate: &Side) -> Vec<String> {
+    if base.runs == 0 || candidate.runs == 0 {
+        return Vec::new();
     }
+    let (a, b) = (&base.load, &candidate.load);
+    let pairs = [
+        ("people who got in", a.entered, b.entered),
+        ("messages sent", a.sent, b.sent),
+        ("deliveries owed", a.owed, b.owed),
+    ];
+    let unlike = pairs.into_iter().filter(|&(_, a, b)| (a - b).abs() > LOAD_TOLERANCE * a.max(b));
+    unlike
+        .map(|(what, a, b)| {
+            let (a, b) = (short(a), short(b));
+            format!("the load differed: {what}, {a} on average against {b}")
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -71,8 +71,18 @@ pub fn warm_up_s(run: &Run) -> f64 {
 /// The figures of a run. Those of deliveries begin at `from_s` (behind the warm-up); people come
 /// in once, so everything else is of the whole run.
 pub fn figures(run: &Run, from_s: f64) -> Vec<Figure> {
+    figures_of(run, from_s, true)
+}
+
+/// As [`figures`], but deliveries are of messages alone: for servers of which some announce who
+/// comes and goes in words that cannot be counted.
+pub fn message_figures(run: &Run, from_s: f64) -> Vec<Figure> {
+    figures_of(run, from_s, false)
+}
+
+fn figures_of(run: &Run, from_s: f64, is_with_announcements: bool) -> Vec<Figure> {
     let analysis = Analysis::of(run);
-    let mut all = deliveries(run, from_s);
+    let mut all = deliveries(run, from_s, is_with_announcements);
     for (&measure, stats) in &analysis.total.measures {
         let n = stats.latency.count();
         let is_delivery = matches!(measure, Measure::Delivery | Measure::Announcement);
@@ -84,22 +94,26 @@ pub fn figures(run: &Run, from_s: f64) -> Vec<Figure> {
             }
         }
     }
-    all.extend(costs(&analysis));
+    all.extend(costs(&analysis, is_with_announcements));
     all
 }
 
-fn deliveries(run: &Run, from_s: f64) -> Vec<Figure> {
+fn deliveries(run: &Run, from_s: f64, is_with_announcements: bool) -> Vec<Figure> {
+    let measures = [Measure::Delivery, Measure::Announcement];
+    let measures = if is_with_announcements { &measures[..] } else { &measures[..1] };
     let steady: Vec<&Second> =
         run.seconds.iter().filter(|second| f64::from(second.second) >= from_s).collect();
     let mut latency = Buckets::default();
     for second in &steady {
-        for measure in [Measure::Delivery, Measure::Announcement] {
-            if let Some(stats) = second.measures.get(&measure) {
+        for measure in measures {
+            if let Some(stats) = second.measures.get(measure) {
                 latency.merge(&stats.latency);
             }
         }
     }
-    let received = |second: &&Second| second.counters.deliveries + second.counters.announcements;
+    let announced = u64::from(is_with_announcements);
+    let received =
+        |second: &&Second| second.counters.deliveries + announced * second.counters.announcements;
     let received: u64 = steady.iter().map(received).sum();
     let mut all = Vec::new();
     if latency.count() >= DURATIONS_MIN {
@@ -118,7 +132,7 @@ fn deliveries(run: &Run, from_s: f64) -> Vec<Figure> {
     all
 }
 
-fn costs(analysis: &Analysis) -> Vec<Figure> {
+fn costs(analysis: &Analysis, is_with_announcements: bool) -> Vec<Figure> {
     let summary = &analysis.summary;
     let mut all = Vec::new();
     if let Some(usage) = &summary.target_usage {
@@ -128,7 +142,8 @@ fn costs(analysis: &Analysis) -> Vec<Figure> {
     if let Some(each) = &summary.memory_per_person {
         all.push(figure("target memory per person", Unit::Bytes, each.peak_bytes as f64));
     }
-    let received = (summary.ledger.received + summary.ledger.announcements_received) as f64;
+    let announced = u64::from(is_with_announcements) * summary.ledger.announcements_received;
+    let received = (summary.ledger.received + announced) as f64;
     if received > 0.0 {
         let each = ratio(summary.rates.bytes_in as f64, received);
         all.push(figure("bytes received per delivery", Unit::Bytes, each));

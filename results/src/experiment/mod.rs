@@ -5,7 +5,7 @@ mod figure;
 mod record;
 
 pub use crate::report::page::Drawn;
-pub use figure::{Better, Figure, Unit, figures, phase_figures, warm_up_s};
+pub use figure::{Better, Figure, Unit, figures, message_figures, phase_figures, warm_up_s};
 pub use record::{Experiment, TRIALS, Told, stored, told, write_report};
 
 use crate::run::{CRIPPLED, INTERRUPTED, Status};

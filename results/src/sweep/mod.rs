@@ -12,11 +12,11 @@ mod words;
 pub use design::{BadVary, CELLS_MAX, Design, Planned, ROUNDS_MAX, VALUES_MAX, Vary};
 pub use draw::About;
 
-use crate::Error;
-use crate::experiment::{Drawn, Figure, Trial, Unit as Counted, figures};
+use crate::experiment::{Drawn, Figure, Trial, Unit as Counted, figures, phase_figures};
 use crate::laws::{self, Laws, Point, Prediction};
 use crate::run::Run;
 use crate::stats::{Bounds, mean_bounds};
+use crate::{Analysis, Error};
 use unit::Unit;
 
 /// What is predicted: so many times the largest size.
@@ -125,7 +125,7 @@ pub fn sweep(design: &Design, trials: &[Trial], seed: u64) -> Result<(Sweep, Dra
             Figure { name, unit: Counted::Count, value, ..Figure::default() }
         });
         // The sizes of a sweep are not alike, so nothing is cut by a rule made for one size.
-        let cost = counts.chain(figures(&run, 0.0)).collect();
+        let cost = counts.chain(figures(&run, 0.0)).chain(of_phases(&run)).collect();
         points.push(SweepPoint { values, cost });
         about.name.clone_from(&trial.summary.name);
         about.about.clone_from(&trial.summary.about);
@@ -134,6 +134,16 @@ pub fn sweep(design: &Design, trials: &[Trial], seed: u64) -> Result<(Sweep, Dra
     let sweep = Sweep::of(&points, seed);
     let drawn = sweep.draw(&about)?;
     Ok((sweep, drawn))
+}
+
+/// What each phase and its stages cost the target, where there are several: people who only come so
+/// that others can write to them are a cost of another phase.
+fn of_phases(run: &Run) -> Vec<Figure> {
+    let analysis = Analysis::of(run);
+    let phases = analysis.summary.phases.iter().filter(|phase| phase.arrivals);
+    let all = if phases.count() < 2 { Vec::new() } else { phase_figures(&analysis) };
+    let named = |figure: Figure| Figure { name: format!("CPU while {}", figure.name), ..figure };
+    all.into_iter().map(named).collect()
 }
 
 impl Growth {

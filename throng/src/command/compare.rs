@@ -7,7 +7,7 @@ use crate::failure::{Ending, Failure};
 use crate::lab::{self, Lab};
 use crate::site;
 use results::capacity::{Capacity, Of};
-use results::compare::{Comparison, Question, compare as compare_trials, junit};
+use results::compare::{Comparison, Question, beside, compare as compare_trials, junit};
 use results::experiment::{Arm, Drawn, Sequence, Trial, stored};
 use std::path::{Path, PathBuf};
 
@@ -19,15 +19,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Ending {
     if let Some(candidates) = &args.runs {
         return compare_stored(args, candidates);
     }
-    let own = || crate::load::load(&args.scenario).map(|loaded| loaded.plan.target.name);
-    let name = |side: &Option<String>| side.clone().map_or_else(own, Ok);
-    let base = name(&args.base)?;
-    let candidate = if args.aa { base.clone() } else { name(&args.candidate)? };
-    let arm = |label: &str, side: Option<&String>| -> Result<Arm, Failure> {
-        let set = side.map_or(Ok(Vec::new()), |side| site::changes(side))?;
-        Ok(Arm { set, ..Arm::named(label) })
-    };
-    let other = if args.aa { args.base.as_ref() } else { args.candidate.as_ref() };
+    if args.candidate.len() > 1 {
+        return lay_side_by_side(args);
+    }
+    let base = base_name(args)?;
+    let candidate = args.candidate.first().cloned().unwrap_or_else(|| base.clone());
+    let other = if args.aa { args.base.as_ref() } else { args.candidate.first() };
     let arms = [arm(LABELS[0], args.base.as_ref())?, arm(LABELS[1], other)?];
     let rounds = Sequence::rounds(&arms, args.pairs as usize);
     let mut lab = Lab::open("compare", &rounds, &args.scenario, &args.output)?;
@@ -47,6 +44,53 @@ pub(crate) fn compare(args: &CompareArgs) -> Ending {
         compare_trials(&question, &of(LABELS[0]), &of(LABELS[1])).map_err(unreadable)?;
     lab.conclude(&comparison, &drawn)?;
     report(args, &comparison, &drawn, Some(lab.dir()))
+}
+
+/// What is compared with.
+fn base_name(args: &CompareArgs) -> Result<String, Failure> {
+    let own = || crate::load::load(&args.scenario).map(|loaded| loaded.plan.target.name);
+    args.base.clone().map_or_else(own, Ok)
+}
+
+/// A side; the scenario as it is if nothing is said about it.
+fn arm(label: &str, side: Option<&String>) -> Result<Arm, Failure> {
+    let set = side.map_or(Ok(Vec::new()), |side| site::changes(side))?;
+    Ok(Arm { set, ..Arm::named(label) })
+}
+
+/// Runs the base and several candidates in turn and lays them side by side.
+fn lay_side_by_side(args: &CompareArgs) -> Ending {
+    if args.capacity.is_some() || args.junit.is_some() || args.tolerate > 0.0 {
+        return Err(Failure::usage(
+            "--capacity, --junit and --tolerate need a single candidate: with several, nothing is \
+             judged",
+        ));
+    }
+    let sides: Vec<String> =
+        [base_name(args)?].into_iter().chain(args.candidate.iter().cloned()).collect();
+    let changes = std::iter::once(args.base.as_ref()).chain(args.candidate.iter().map(Some));
+    let label = |at: usize| match at {
+        0 => LABELS[0].to_owned(),
+        at => format!("{} {at}", LABELS[1]),
+    };
+    let arms: Vec<Arm> =
+        changes.enumerate().map(|(at, side)| arm(&label(at), side)).collect::<Result<_, _>>()?;
+    let rounds = Sequence::rounds(&arms, args.pairs as usize);
+    let mut lab = Lab::open("compare", &rounds, &args.scenario, &args.output)?;
+    let trials = lab.pursue(&rounds)?;
+    let of = |at: usize| -> Vec<Trial> {
+        trials.iter().filter(|trial| trial.arm.label == label(at)).cloned().collect()
+    };
+    let sides: Vec<(String, Vec<Trial>)> =
+        sides.into_iter().enumerate().map(|(at, name)| (name, of(at))).collect();
+    let (told, drawn) = beside(&sides).map_err(unreadable)?;
+    lab.conclude(&told, &drawn)?;
+    match args.output.json {
+        true => print_json(&told)?,
+        false => print!("{}", drawn.text(Some(lab.dir()))),
+    }
+    lab::tell_forge(&drawn.markdown)?;
+    Ok(told.exit_code())
 }
 
 /// How many people one side holds, in a folder within the comparison's.

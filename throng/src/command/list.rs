@@ -13,7 +13,7 @@ pub(crate) fn targets(args: &FolderArgs) -> Ending {
         for (knob, facts) in &spec.knobs {
             let values = match facts.values.is_empty() {
                 true => String::new(),
-                false => format!(" ({})", facts.values.join(", ")),
+                false => format!(" ({})", facts.values.line()),
             };
             println!("    ?{knob}={}{values}  {}", facts.default, facts.about);
         }

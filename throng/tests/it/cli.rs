@@ -317,6 +317,36 @@ fn a_target_that_is_not_installed_says_how_to_get_it() {
 }
 
 #[test]
+fn a_target_is_populated_before_anybody_comes() {
+    let folder = Folder::new("populated");
+    let target = |populate: &str| {
+        let text = format!(
+            "about: a yardstick\nprotocol: yardstick\nports: [chat]\nenv: {{WHO: ann}}\n\
+             command: [\"{{throng}}\", serve, --listen, \"127.0.0.1:{{port.chat}}\"]\n\
+             ready: {{port: chat, within: 10s}}\n\
+             populate: {{command: [sh, -c, \"{populate}\"], within: 10s}}\n\
+             knobs: {{way: {{default: other, values: {{other: \"ws://127.0.0.1:1/\", \
+             own: \"ws://127.0.0.1:{{port.chat}}/ws\"}}}}}}\n\
+             url: \"{{knob.way}}\"\n"
+        );
+        folder.write("targets/own/target.yaml", &text);
+    };
+    let scenario = VISIT.replace("yardstick", "own?way=own");
+    target("echo $WHO, out of luck; exit 3");
+    let failed = folder.run(&scenario, &[]);
+    assert_eq!(failed.code, Some(3), "{}", failed.stderr);
+    for words in ["could not be populated (exit status: 3)", "ann, out of luck"] {
+        assert!(failed.stderr.contains(words), "{}", failed.stderr);
+    }
+    assert!(!folder.path("run").exists());
+    let file = folder.path("made");
+    target(&format!("echo $WHO > {}", file.display()));
+    let answer = folder.run_fit(&scenario, &[]);
+    assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
+    assert_eq!(read(&file), "ann\n");
+}
+
+#[test]
 fn a_port_that_is_taken_is_said() {
     let taken = listener();
     let address = taken.local_addr().unwrap().to_string();

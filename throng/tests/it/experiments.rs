@@ -2,7 +2,7 @@
 //! were, and say so when a target dies.
 
 use crate::rig::{Answer, Folder};
-use results::compare::{Comparison, RowVerdict, Verdict};
+use results::compare::{Comparison, RowVerdict, SideBySide, Verdict};
 use results::experiment::told;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -188,6 +188,29 @@ fn a_sweep_finds_the_law() {
     assert_eq!(rows.len(), 6);
     let text = fs::read_to_string(folder.path("out/report.md")).unwrap();
     assert!(text.contains("![deliveries by people](charts/sweep-deliveries.svg)"), "{text}");
+}
+
+/// Knobs of a known effect beside each other, and one side whose load is another.
+#[test]
+fn several_candidates_are_laid_side_by_side() {
+    let folder = Folder::new("beside");
+    let words = ["compare", "--base", "?codec=proto", "--candidate", "?codec=json", "--candidate"];
+    let words = [&words[..], &["?codec=proto&presence=off", "--pairs", "3"]].concat();
+    let answer = experiment(&folder, &words);
+    let told: SideBySide = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(trials(&folder)[..3], ["001-base", "002-candidate-1", "003-candidate-2"]);
+    let names: Vec<&str> = told.sides.iter().map(|side| side.name.as_str()).collect();
+    assert_eq!(names, ["?codec=proto", "?codec=json", "?codec=proto&presence=off"]);
+    let bytes = told.rows.iter().find(|row| row.name == "bytes received per delivery").unwrap();
+    let ratio = bytes.cells[1].ratio.expect("equal loads");
+    assert!(ratio > 1.2, "JSON is larger than protobuf: {bytes:?}");
+    assert!(told.sides.iter().all(|side| side.load.owed == told.sides[0].load.owed), "{told:?}");
+    for file in ["report.html", "report.md", "charts/beside-1.svg"] {
+        assert!(folder.path("out").join(file).exists(), "{file}");
+    }
+    let refused = experiment(&folder, &[&words[..], &["--junit", "x.xml"]].concat());
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("need a single candidate"), "{}", refused.stderr);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use results::Summary;
 
 const PEOPLE: u64 = 6;
 
-/// Everybody meets in one room with all features, and one of them talks.
+/// Everybody meets in one room with all features, and one of them talks. The answer to `history`
+/// comes behind those to what was said, however slow the target: the wait begins after it.
 fn scenario(knobs: &str) -> String {
     format!(
         "target: yardstick?{knobs}
@@ -19,7 +20,7 @@ crowds:
   talkers:
     size: 1
     features: [avatars]
-    journey: [login, join, {{talk: {{every: 10ms, times: 30}}}}, {{wait: 2500ms}}, leave]
+    journey: [login, join, {{talk: {{every: 10ms, times: 30}}}}, history, {{wait: 2500ms}}, leave]
 timeline:
   - {{run: listeners at once, until: in}}
   - {{run: talkers at once}}

@@ -38,6 +38,7 @@ mod hostile;
 mod tls;
 
 // Real servers, and what they counted themselves.
+mod ejabberd;
 mod fastapi;
 mod prosody;
 

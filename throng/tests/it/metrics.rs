@@ -1,7 +1,7 @@
 //! Thresholds on what probes read and on what servers publish, from a scenario to the verdict; and
 //! servers of metrics that break every rule, which cost a run nothing but a note.
 
-use crate::rig::{Answer, Folder, listener, read};
+use crate::rig::{Answer, Busy, Folder, listener, read};
 use results::run::METRICS;
 use results::summary::Outcome;
 use std::io::{Read, Write};
@@ -48,11 +48,12 @@ fn say(mut stream: TcpStream, status: &str, body: &str) {
     let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n\r\n{body}");
 }
 
-/// Publishes a counter and a gauge that rise with every reading, and answers queries.
+/// Publishes a counter that rises with every reading and a gauge that goes up and down, and answers
+/// queries.
 fn publisher() -> SocketAddr {
     serve(|stream, number, path| match path {
         "/metrics" => {
-            let (hits, busy) = (100 + 10 * number, 1 + number);
+            let (hits, busy) = (100 + 10 * number, 1 + number % 2);
             let body = format!(
                 "# TYPE hits_total counter\nhits_total{{code=\"200\"}} {hits}\n\
                  hits_total{{code=\"500\"}} 7\n# TYPE busy gauge\nbusy {busy}\n\
@@ -96,7 +97,7 @@ fn thresholds_on_processes_metrics_and_queries_are_kept_and_broken() {
         ("target descriptors: < 1", Broken),
         ("generator memory: < 4GiB", Kept),
         ("metric busy: < 2", Broken),
-        ("metric min(busy): <= 2", Kept),
+        ("metric min(busy): <= 1", Kept),
         ("metric rate(hits_total{code=\"200\"}): > 1", Kept),
         ("metric increase(hits_total{code=\"500\"}): <= 0", Kept),
         ("metric heap_bytes: < 2MiB", Broken),
@@ -215,9 +216,11 @@ fn hostile_servers_of_metrics_cost_a_note() {
         queries.collect::<Vec<_>>().join(", ")
     );
     let folder = Folder::new("hostile-metrics");
-    let answer = folder.run_fit(&scenario, &[]);
-    assert_eq!(answer.code, Some(0), "{}\n{}", answer.stderr, answer.stdout);
+    let answer = folder.run(&scenario, &[]);
     let summary = answer.summary();
+    // What latencies are worth beside other work is not what is asked here.
+    let is_fine = answer.code == Some(0) || summary.was_busy();
+    assert!(is_fine, "{}\n{}", answer.stderr, answer.stdout);
     assert!(summary.seconds < 15.0 && answer.peak_kib < PEAK_KIB, "{} KiB", answer.peak_kib);
     let notes = summary.notes.join("\n");
     for (at, words) in &rows {

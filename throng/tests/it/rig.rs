@@ -147,7 +147,7 @@ impl Started {
     }
 }
 
-trait Busy {
+pub(crate) trait Busy {
     /// Whether all that made the run invalid is that the machine was busy.
     fn was_busy(&self) -> bool;
 }

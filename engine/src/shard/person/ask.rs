@@ -69,7 +69,7 @@ impl Person {
         desk.interval.measure(measure).asked += 1;
         if is_said {
             desk.interval.counters.sends_due += 1;
-            desk.tally(self.phase).sends_due += 1;
+            desk.plain_tally(self.phase).sends_due += 1;
         }
     }
 
@@ -127,15 +127,17 @@ impl Person {
         let is_late = u64::from(pending.sent.ns_since(pending.intended) > LATE_NS);
         desk.interval.counters.sends += 1;
         desk.interval.counters.sends_late += is_late;
-        let tally = desk.tally(self.phase);
+        let tally = desk.plain_tally(self.phase);
         tally.sends += 1;
         tally.sends_late += is_late;
         let manners = desk.manners;
         let is_stamped = desk.is_stamped();
         let has_own_copy = manners.echo && !pending.is_silent();
-        if let Some(stay) = self.stay(room.id).filter(|_| !has_own_copy) {
-            // The sender's own copy never comes: the sender has it already.
-            stay.receive(&stamp, is_stamped, false);
+        if !has_own_copy {
+            let board = desk.setup.board.clone();
+            if let Some(stay) = self.stay(room.id) {
+                stay.said(&board, &stamp, is_stamped);
+            }
         }
         let mut said = std::mem::take(&mut desk.text);
         speak(&mut said, &stamp, text, self.mind.rng());
@@ -169,6 +171,10 @@ impl Person {
     fn rename<N: Net>(&mut self, desk: &mut Desk<N>, pending: Pending, room: RoomName<'_>) {
         let (name, _) = self.account(desk);
         let nick = format!("{name}-{}", pending.token.0);
+        desk.setup.board.bump(room.id, desk.setup.source, Cell::JoinsBegun);
+        if let Some(stay) = self.stay(room.id) {
+            stay.renamed();
+        }
         self.send(desk, pending, Request::Rename { room, nick: &nick });
     }
 
@@ -189,8 +195,9 @@ impl Person {
     fn begin_leave<N: Net>(&mut self, desk: &mut Desk<N>, room: RoomId) {
         desk.setup.board.bump(room, desk.setup.source, Cell::LeavesBegun);
         let (board, is_stamped) = (desk.setup.board.clone(), desk.is_stamped());
+        let source = desk.setup.source;
         if let Some(stay) = self.stay(room) {
-            stay.leaving(&board, is_stamped);
+            stay.leaving(&board, source, is_stamped);
         }
     }
 
@@ -201,7 +208,7 @@ impl Person {
         let is_seen = desk.setup.plan.list(stay.room()).is_none_or(|list| list.is_roster);
         let (is_stamped, is_told) = (desk.is_stamped(), desk.is_told_in_words());
         let counters = &mut desk.interval.counters;
-        stay.settle(&desk.setup.board, is_stamped, counters);
+        stay.settle(&desk.setup.board, desk.setup.source, is_stamped, counters);
         if is_told && is_seen {
             stay.expect_presences(&desk.setup.board, counters);
         }

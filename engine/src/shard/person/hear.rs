@@ -245,6 +245,9 @@ impl Person {
             Measure::Login => self.logged_in(desk, is_ok),
             Measure::Join => self.joined(desk, &pending, is_ok),
             Measure::Leave => self.left(desk, &pending),
+            Measure::Rename => {
+                desk.setup.board.bump(pending.room, desk.setup.source, Cell::JoinsDone);
+            }
             _ if pending.is_numbered => {
                 desk.windows.settle(Kind::Message, pending.room, pending.number);
             }

@@ -16,7 +16,8 @@ impl Person {
             return self.put_down(desk);
         }
         let (board, is_stamped) = (desk.setup.board.clone(), desk.is_stamped());
-        let without = self.stays.iter().map(|stay| stay.cut_off_now(&board, is_stamped));
+        let source = desk.setup.source;
+        let without = self.stays.iter().map(|stay| stay.cut_off_now(&board, source, is_stamped));
         self.limbo = Some(Box::new(without.collect()));
         self.unlink(desk);
     }
