@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_strongest_that_serves_is_chosen() {
-        let rows: [(&str, Option<&str>, bool, Result<&str, &str>); 9] = [
+        let rows = [
             ("PLAIN SCRAM-SHA-1 SCRAM-SHA-256 X", None, true, Ok("SCRAM-SHA-256")),
             ("SCRAM-SHA-1 PLAIN ANONYMOUS", None, true, Ok("SCRAM-SHA-1")),
             ("ANONYMOUS PLAIN", None, true, Ok("PLAIN")),

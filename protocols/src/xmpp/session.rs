@@ -409,3 +409,15 @@ pub(super) fn send(fx: &mut Effects, stanza: &str) {
     fx.out.extend_from_slice(stanza.as_bytes());
     fx.out.push(0);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_small() {
+        // Together with a person, this is what decides how many people a machine can hold.
+        let size = size_of::<XmppSession>();
+        assert!(size <= 296, "{size} bytes");
+    }
+}
