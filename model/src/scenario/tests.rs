@@ -67,7 +67,7 @@ pub(super) fn facts(name: &str) -> Option<&'static Facts> {
 pub(super) fn plan_of(scenario: &Scenario) -> Result<Plan, Vec<Mistake>> {
     let target = scenario.target()?;
     let protocol = match target.name.as_str() {
-        "prosody" => "xmpp".into(),
+        "prosody" | "ejabberd" => "xmpp".into(),
         "river" => "socketio".into(),
         "described" => "websocket".into(),
         _ if scenario.root.at("websocket").is_some() => "websocket".into(),
