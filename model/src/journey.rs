@@ -148,6 +148,15 @@ impl Program {
     pub fn is_endless(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Repeat { times: None, for_ns: None, .. }))
     }
+
+    /// What is asked of the target, as often as it is written.
+    pub fn asks(&self) -> impl Iterator<Item = Measure> + '_ {
+        self.ops.iter().filter_map(|op| match op {
+            Op::Do(Deed { verb: DeedVerb::Ask(measure), .. }) => Some(*measure),
+            Op::JoinSome { .. } => Some(Measure::Join),
+            _ => None,
+        })
+    }
 }
 
 /// What a mind wants next.

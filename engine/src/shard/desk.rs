@@ -5,7 +5,7 @@ use super::{Setup, Status};
 use crate::net::{Net, Slot};
 use crate::wheel::Wheel;
 use model::{
-    Effects, Fault, FaultClass, Interval, Manners, Measure, Op, PhaseKind, Program, Record, Rng,
+    Effects, Fault, FaultClass, Interval, Manners, Measure, PhaseKind, Program, Record, Rng,
     RunPhase, StageTally, Stats, Tally, Tick, What,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,11 +101,7 @@ impl<N: Net> Desk<N> {
 
     /// Whether people of that phase get in by joining (else by logging in).
     pub(super) fn has_join(&self, phase: u32) -> bool {
-        self.program(phase).ops.iter().any(|op| match op {
-            Op::Do(deed) => deed.verb == model::DeedVerb::Ask(Measure::Join),
-            Op::JoinSome { .. } => true,
-            _ => false,
-        })
+        self.program(phase).asks().any(|measure| measure == Measure::Join)
     }
 
     pub(super) fn begin(&mut self, phase: u32, asked: u64) {

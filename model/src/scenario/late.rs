@@ -4,7 +4,7 @@ use super::reader::Reader;
 use super::tree::{Node, Place, Value};
 use super::{Mistake, Scenario, script};
 use crate::script::Misfit;
-use crate::{DeedVerb, Measure, Op, Plan};
+use crate::{Measure, Plan};
 
 impl Scenario {
     /// The mistake of a description that cannot be carried out.
@@ -21,17 +21,9 @@ impl Scenario {
 
     /// What people do that the target has no words for: whatever is not among `verbs`.
     pub fn unsaid(&self, plan: &Plan, verbs: &[Measure]) -> Vec<Mistake> {
-        let mut told: Vec<Measure> = Vec::new();
+        let mut told = vec![Measure::Login];
         let mut mistakes = Vec::new();
-        for op in plan.crowds.iter().flat_map(|crowd| &crowd.program.ops) {
-            let verb = match op {
-                Op::Do(deed) => match deed.verb {
-                    DeedVerb::Ask(verb) if verb != Measure::Login => verb,
-                    _ => continue,
-                },
-                Op::JoinSome { .. } => Measure::Join,
-                _ => continue,
-            };
+        for verb in plan.crowds.iter().flat_map(|crowd| crowd.program.asks()) {
             if verbs.contains(&verb) || told.contains(&verb) {
                 continue;
             }

@@ -8,7 +8,7 @@ use super::{Mistake, Scenario, tree};
 use crate::script::{
     Codec, Exchange, Heartbeat, HttpBody, HttpStep, Proto, Reply, Script, Source, VERBS,
 };
-use crate::{Ack, Crowd, DeedVerb, Measure, Op};
+use crate::{Ack, Crowd, Measure};
 
 /// The key, which is also the protocol's name.
 pub(super) const KEY: &str = "websocket";
@@ -148,18 +148,12 @@ pub(super) fn check(
         _ => {}
     }
     let Some(script) = script else { return };
-    let mut told: Vec<Measure> = Vec::new();
-    for op in crowds.iter().flat_map(|crowd| &crowd.program.ops) {
-        let verb = match op {
-            Op::Do(deed) => match deed.verb {
-                DeedVerb::Ask(verb) if verb != Measure::Login => verb,
-                _ => continue,
-            },
-            Op::JoinSome { .. } => Measure::Join,
-            _ => continue,
-        };
-        if !script.verbs.iter().any(|(known, _)| *known == verb) && !told.contains(&verb) {
-            told.push(verb);
+    let mut known: Vec<Measure> = script.verbs.iter().map(|(verb, _)| *verb).collect();
+    known.push(Measure::Login);
+    for verb in crowds.iter().flat_map(|crowd| crowd.program.asks()) {
+        if !known.contains(&verb) {
+            // Told once.
+            known.push(verb);
             let reason = format!("people `{0}`, but `verbs` does not say how", verb.name());
             reader.wrong(place, reason, format!("add `{}: {{send: …}}` to it", verb.name()));
         }
