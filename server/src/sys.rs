@@ -1,4 +1,4 @@
-//! The system calls the standard library lacks: descriptor limit, listen backlog, thread time.
+//! The system calls the standard library lacks: descriptor limit, backlog, thread time, priority.
 
 use std::io;
 use std::net::TcpListener;
@@ -43,6 +43,16 @@ fn thread_cpu_ns() -> u64 {
         0 => time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
         _ => u64::MAX,
     }
+}
+
+/// How much this thread gives way to others: see nice(2).
+const GIVE_WAY: libc::c_int = 10;
+
+/// From now on this thread runs when others have no use for the processor, mostly.
+pub(crate) fn give_way() {
+    // SAFETY: setpriority takes numbers only; on Linux 0 is the calling thread. If it fails, the
+    // thread competes like any other.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, GIVE_WAY) };
 }
 
 /// Uses up that much processor time of this thread.

@@ -120,6 +120,11 @@ fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
             r#"{"id":9,"avatar":{"hash":"00ff"}}"#,
             "08095a060a0430306666",
         ),
+        (
+            ask(10, W::Revoke(Revoke { token: "a.1.x".into() })),
+            r#"{"id":10,"revoke":{"token":"a.1.x"}}"#,
+            "080a62070a05612e312e78",
+        ),
         (Request::default(), "{}", ""),
     ]
 }
