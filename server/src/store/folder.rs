@@ -22,7 +22,13 @@ impl DataFolder {
         let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(&file);
         let lock = lock.map_err(at(&file))?;
         match lock.try_lock() {
-            Ok(()) => Ok(DataFolder { path: path.to_owned(), _lock: lock }),
+            Ok(()) => {
+                // The files that SQLite puts beside the database are as private as it is.
+                let file = database(path);
+                let make = OpenOptions::new().create(true).append(true).mode(0o600).open(&file);
+                make.map_err(at(&file))?;
+                Ok(DataFolder { path: path.to_owned(), _lock: lock })
+            }
             Err(TryLockError::Error(error)) => Err(at(&file)(error)),
             Err(TryLockError::WouldBlock) => {
                 let why = io::Error::new(io::ErrorKind::WouldBlock, "another server is using it");
@@ -104,6 +110,7 @@ mod tests {
         assert!(refusal.contains("another server"), "{refusal}");
         let key = folder.key().unwrap();
         assert_eq!(fs::metadata(path.join("key")).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(folder.database()).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         drop(folder);
         let folder = DataFolder::open(&path).unwrap();

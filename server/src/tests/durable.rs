@@ -89,7 +89,7 @@ fn nobody_is_answered_and_nobody_hears_before_it_is_stored() {
     kept.ask(ann, JOIN);
     kept.ask(bob, JOIN);
     kept.net.settle();
-    [ann, bob].map(|id| kept.net.hear(id));
+    let _ = [ann, bob].map(|id| kept.net.hear(id));
     assert_eq!(kept.ask(ann, SAY), Vec::<String>::new());
     assert!(kept.net.hear(bob).is_empty() && kept.net.wires.to_store.len() == 1);
     let cid = kept.net.dial(Encoding::Json);
