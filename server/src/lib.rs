@@ -6,7 +6,7 @@
 //! - `store`: what is kept in SQLite; `durable`: storing first, answering then; `login`, `password`
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `auth`, `pages`, `avatar`, `throttle`: the parts of the state
-//! - `event_loop`: sockets and the only clock; `workers`: the threads beside it; `sys`: system calls
+//! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.

@@ -1,7 +1,7 @@
 //! A server that is killed and restarted under load, a thousand times and more: what was answered
 //! or heard is there afterwards, once, and under its number.
 //!
-//! A kill is an image of the files as they are at that instant, as `kill -9` leaves them; everything
+//! A kill is an image of the files as they are at that instant, as `kill -9` leaves them; what was
 //! in memory is gone. Torn images end somewhere within what the last commit has written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,5 +1,5 @@
-//! The yardstick with a data folder: what it has answered outlives `kill -9`, SIGTERM drains it, and
-//! a copy that is taken under load is whole.
+//! The yardstick with a data folder: what it has answered outlives `kill -9`, SIGTERM drains it,
+//! and a copy that is taken under load is whole.
 
 use crate::rig::{Folder, Started, wait_until};
 use protocols::wire::frame::{self, Limits, Opcode};
