@@ -92,6 +92,12 @@ impl Workers {
     }
 }
 
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
 /// Threads that hash passwords and give way to everything else.
 fn hashers(waker: &Arc<Waker>) -> io::Result<Desk<HashJob, Hashed>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
