@@ -1,17 +1,15 @@
-//! Accounts and tokens, under a key that dies with the process unless there is a data folder.
+//! Accounts, and tokens that were revoked.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use hmac::Mac;
 
 use crate::config::{ACCOUNTS_MAX, NAME_BYTES_MAX, PASSWORD_BYTES_MAX, REVOKED_MAX};
 use crate::password::{Cost, Hash, Task};
-
-pub(crate) type Tag = [u8; 32];
+use crate::token::{Tag, Tokens};
 
 /// Why a login failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +68,7 @@ pub(crate) enum Step {
 
 /// Everybody who may log in, and the tokens that are no longer good.
 pub(crate) struct Accounts {
-    /// Holds the key already: half of the work of a tag.
-    keyed: Hmac<Sha256>,
+    tokens: Tokens,
     secrets: HashMap<Rc<str>, Secret>,
     /// Tags of revoked tokens, and when they end in Unix milliseconds.
     revoked: HashMap<Tag, u64>,
@@ -82,9 +79,8 @@ pub(crate) struct Accounts {
 impl Accounts {
     /// Nobody yet; `key` must be random and secret.
     pub(crate) fn new(key: Tag, registration: bool, cost: Option<Cost>) -> Self {
-        let keyed = Hmac::new_from_slice(&key).expect("HMAC takes a key of any length");
         let (secrets, revoked) = (HashMap::new(), HashMap::new());
-        Accounts { keyed, secrets, revoked, registration, cost }
+        Accounts { tokens: Tokens::new(key), secrets, revoked, registration, cost }
     }
 
     /// Takes an account from the store; `false` if its secret makes no sense.
@@ -101,7 +97,7 @@ impl Accounts {
         if password.len() > PASSWORD_BYTES_MAX {
             return Err(Denial::BadPassword);
         }
-        let mac = self.mac(&[b"password", name.as_bytes(), password.as_bytes()]);
+        let mac = self.tokens.mac(&[b"password", name.as_bytes(), password.as_bytes()]);
         let known = self.secrets.get_key_value(name);
         let passed = match known {
             Some((_, Secret::Slow(hash))) => return Ok(Step::Hash(Task::Check(*hash))),
@@ -140,35 +136,19 @@ impl Accounts {
         self.secrets.get_key_value(name).map(|(known, _)| known.clone())
     }
 
-    /// A token for `name` that is good until `expires_ms`: `name.expiry.mac`.
+    /// A token for `name` that is good until `expires_ms`.
     pub(crate) fn token(&self, name: &str, expires_ms: u64) -> String {
-        let mac = self.token_mac(name, expires_ms).finalize().into_bytes();
-        format!("{name}.{expires_ms}.{}", URL_SAFE_NO_PAD.encode(mac))
-    }
-
-    /// Checks a token; gives the name and when the token ends.
-    pub(crate) fn redeem(&self, token: &str, now_ms: u64) -> Result<(Rc<str>, u64), Denial> {
-        self.verify(token, now_ms).map(|(name, expires_ms, _)| (name, expires_ms))
+        self.tokens.make(name, expires_ms)
     }
 
     /// Checks a token; gives the name, when it ends, and its tag.
-    pub(crate) fn verify(&self, token: &str, now_ms: u64) -> Result<(Rc<str>, u64, Tag), Denial> {
-        let mut parts = token.rsplitn(3, '.');
-        let (Some(mac), Some(expiry), Some(name)) = (parts.next(), parts.next(), parts.next())
-        else {
-            return Err(Denial::Denied);
-        };
-        let expires_ms: u64 = expiry.parse().map_err(|_| Denial::Denied)?;
-        let mut tag = Tag::default();
-        match URL_SAFE_NO_PAD.decode_slice(mac, &mut tag) {
-            Ok(length) if length == tag.len() => {}
-            _ => return Err(Denial::Denied),
-        }
-        self.token_mac(name, expires_ms).verify_slice(&tag).map_err(|_| Denial::Denied)?;
-        if now_ms >= expires_ms || self.revoked.contains_key(&tag) {
+    pub(crate) fn redeem(&self, token: &str, now_ms: u64) -> Result<(Rc<str>, u64, Tag), Denial> {
+        let token = self.tokens.check(token, now_ms).ok_or(Denial::Denied)?;
+        if self.revoked.contains_key(&token.tag) {
             return Err(Denial::Denied);
         }
-        Ok((self.known(name).ok_or(Denial::Denied)?, expires_ms, tag))
+        let name = self.known(token.name).ok_or(Denial::Denied)?;
+        Ok((name, token.expires_ms, token.tag))
     }
 
     /// From now on a token is refused.
@@ -182,20 +162,6 @@ impl Accounts {
             self.revoked.retain(|_, expires_ms| *expires_ms > now_ms);
         }
         self.revoked.len() < REVOKED_MAX
-    }
-
-    fn token_mac(&self, name: &str, expires_ms: u64) -> Hmac<Sha256> {
-        self.mac(&[b"token", name.as_bytes(), &expires_ms.to_be_bytes()])
-    }
-
-    /// Every part goes in behind its length, so that no two lists of parts look alike.
-    fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
-        let mut mac = self.keyed.clone();
-        for part in parts {
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part);
-        }
-        mac
     }
 }
 
@@ -272,21 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn tokens() {
+    fn a_token_is_worth_nothing_without_its_account() {
         let mut accounts = accounts(1, true, None);
-        login(&mut accounts, "a.n.n", "pw").unwrap();
-        let token = accounts.token("a.n.n", 1000);
-        assert_eq!(accounts.redeem(&token, 999).unwrap(), ("a.n.n".into(), 1000));
-        assert_eq!(accounts.redeem(&token, 1000), Err(Denial::Denied), "expired");
-        let stranger = accounts.token("bob", 1000);
-        let mac = token.rsplit('.').next().unwrap();
-        let other_key = Accounts::new([2; 32], true, None).token("a.n.n", 1000);
-        let longer_life = format!("a.n.n.2000.{mac}");
-        let longer_mac = format!("{token}AA");
-        let bad = ["", "a", "a.b", "a.n.n.1000.", &stranger, &other_key, &longer_life, &longer_mac];
-        for bad in bad {
-            assert_eq!(accounts.redeem(bad, 0), Err(Denial::Denied), "{bad}");
-        }
+        let token = accounts.token("ann", 1000);
+        assert_eq!(accounts.redeem(&token, 1), Err(Denial::Denied));
+        login(&mut accounts, "ann", "pw").unwrap();
+        let (name, expires_ms, _) = accounts.redeem(&token, 1).unwrap();
+        assert_eq!((&*name, expires_ms), ("ann", 1000));
+        assert_eq!(accounts.redeem(&token, 1000), Err(Denial::Denied), "it has ended");
     }
 
     #[test]
@@ -294,7 +253,7 @@ mod tests {
         let mut accounts = accounts(1, true, None);
         login(&mut accounts, "ann", "pw").unwrap();
         let tokens = [1000, 1001].map(|expires_ms| accounts.token("ann", expires_ms));
-        let (_, expires_ms, tag) = accounts.verify(&tokens[0], 1).unwrap();
+        let (_, expires_ms, tag) = accounts.redeem(&tokens[0], 1).unwrap();
         assert!(accounts.can_revoke(1));
         accounts.revoke(tag, expires_ms);
         assert_eq!(accounts.redeem(&tokens[0], 1), Err(Denial::Denied));

@@ -59,7 +59,7 @@ impl Core {
             let ticket = self.ticket(id, request);
             return self.login_by_password(ticket, &login.name, &login.password, now);
         }
-        let (name, expires_ms) =
+        let (name, expires_ms, _) =
             self.accounts.redeem(&login.token, now.unix_ms).map_err(explain)?;
         Ok(Some(self.welcome(id, name, expires_ms)))
     }
@@ -180,7 +180,7 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         let (name, expires_ms, tag) =
-            self.accounts.verify(&revoke.token, now.unix_ms).map_err(explain)?;
+            self.accounts.redeem(&revoke.token, now.unix_ms).map_err(explain)?;
         if self.conns[id].name.as_ref() != Some(&name) {
             return Err(explain(Denial::Denied));
         }
