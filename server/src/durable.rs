@@ -114,7 +114,9 @@ impl Core {
         keeping.pages -= usize::from(matches!(job.want, Want::Page { .. }));
         match outcome {
             Outcome::Failed(trouble) => {
-                keeping.trouble = Some(trouble.to_string());
+                if !matches!(job.want, Want::Page { .. }) {
+                    keeping.trouble = Some(trouble.to_string());
+                }
                 self.counters.store_errors += 1;
             }
             Outcome::Page(_) => self.counters.store_pages += 1,

@@ -136,6 +136,24 @@ fn a_failed_batch_leaves_nothing_and_the_next_one_has_its_numbers() {
 }
 
 #[test]
+fn a_full_disk_fails_what_does_not_fit_and_nothing_else() {
+    let scratch = Scratch::new("full");
+    let mut store = open(&scratch.path("db"));
+    store.carry_out(vec![say("r", "1")]);
+    let limit = |store: &Store, pages: u32| {
+        store.db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    };
+    limit(&store, 1); // as many as there are
+    let long = "x".repeat(50_000);
+    let told = outcomes(&mut store, vec![say("r", &long), say("r", "2")]);
+    assert!(told.iter().all(|word| word.contains("full")), "{told:?}");
+    let told = outcomes(&mut store, vec![page("r", 0, 9), say("r", "small")]);
+    assert_eq!(told, ["Numbered(2)", "page 1 2"]);
+    limit(&store, 1_000);
+    assert_eq!(outcomes(&mut store, vec![say("r", &long)]), ["Numbered(3)"]);
+}
+
+#[test]
 fn accounts_are_added_once_and_revoked_tokens_are_forgotten_when_they_end() {
     let scratch = Scratch::new("accounts");
     let mut store = open(&scratch.path("db"));
