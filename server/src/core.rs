@@ -42,6 +42,9 @@ pub(crate) trait World {
     fn store(&mut self, jobs: &mut Vec<store::Job>);
     /// Takes passwords that are to be hashed; [`Core::hashed`] is told of each when it is done.
     fn hash(&mut self, jobs: &mut Vec<HashJob>);
+    /// Takes back the passwords of a connection, by its serial number, that are not begun; gives
+    /// how many: of these [`Core::hashed`] is not told.
+    fn unhash(&mut self, serial: u64) -> usize;
 }
 
 /// The time at which something arrived.
@@ -403,7 +406,10 @@ impl Core {
         for id in std::mem::take(&mut self.doomed) {
             let id = id as usize;
             self.leave_all(id);
-            self.conns.remove(id);
+            let conn = self.conns.remove(id);
+            if conn.logging_in {
+                self.forget_login(conn.serial, world);
+            }
             world.close(id);
         }
         self.counters.connections = self.conns.len() as u64;

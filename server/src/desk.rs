@@ -66,6 +66,14 @@ impl<J: Send + 'static, D: Send + 'static> Desk<J, D> {
         self.shared.arrived.notify_all();
     }
 
+    /// Takes back jobs that nobody has begun; gives how many.
+    pub(crate) fn withdraw(&self, is_it: impl Fn(&J) -> bool) -> usize {
+        let jobs = &mut lock(&self.shared.waiting).jobs;
+        let before = jobs.len();
+        jobs.retain(|job| !is_it(job));
+        before - jobs.len()
+    }
+
     /// What was done since the last call, in the order of the jobs if one thread does them.
     pub(crate) fn fetch(&self) -> io::Result<Vec<D>> {
         let mut done = lock(&self.shared.done);
@@ -158,6 +166,17 @@ mod tests {
         }
         desk.close(true);
         assert_eq!(desk.fetch().unwrap(), (0..100).map(|n| 2 * n).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn what_nobody_has_begun_can_be_taken_back() {
+        let (_poll, mut desk) = desk();
+        desk.put(&mut (0..10).collect());
+        assert_eq!(desk.withdraw(|job: &u32| job % 3 == 0), 4);
+        assert_eq!(desk.withdraw(|job| job % 3 == 0), 0);
+        desk.hire("copying", 1, |jobs: Vec<u32>| jobs).unwrap();
+        desk.close(true);
+        assert_eq!(desk.fetch().unwrap(), [1, 2, 4, 5, 7, 8]);
     }
 
     #[test]

@@ -234,6 +234,10 @@ impl World for Sockets {
     fn hash(&mut self, jobs: &mut Vec<HashJob>) {
         self.workers.hash(jobs);
     }
+
+    fn unhash(&mut self, serial: u64) -> usize {
+        self.workers.unhash(serial)
+    }
 }
 
 struct EventLoop {

@@ -9,7 +9,7 @@ use crate::config::{
     ACCOUNTS_MAX, LOGIN_JOBS_MAX, NAME_BYTES_MAX, PASSWORD_BYTES_MAX, REVOKED_MAX,
 };
 use crate::conn::Ticket;
-use crate::core::{Core, Now};
+use crate::core::{Core, Now, World};
 use crate::password::{Task, Verdict};
 use crate::request::{Answered, Failure, fail};
 use crate::store::Want;
@@ -86,6 +86,14 @@ impl Core {
                 Ok(None)
             }
         }
+    }
+
+    /// Who waited for a hash is gone: those who stay need not wait for it.
+    pub(crate) fn forget_login(&mut self, serial: u64, world: &mut impl World) {
+        let before = self.hashing.jobs.len();
+        self.hashing.jobs.retain(|job| job.ticket.serial != serial);
+        self.hashing.open -= before - self.hashing.jobs.len();
+        self.hashing.open -= world.unhash(serial);
     }
 
     /// A password was hashed.

@@ -70,6 +70,12 @@ impl Workers {
         }
     }
 
+    /// Takes back the passwords of a connection that nobody has begun to hash; gives how many.
+    pub(crate) fn unhash(&self, serial: u64) -> usize {
+        let desk = self.hash.as_ref();
+        desk.map_or(0, |desk| desk.withdraw(|job| job.ticket.serial == serial))
+    }
+
     /// Tells the core what is done.
     pub(crate) fn report(&self, core: &mut Core, now: Now) -> io::Result<()> {
         if let Some(desk) = &self.store {

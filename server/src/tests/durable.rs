@@ -4,6 +4,8 @@ use protocols::yardstick::Encoding;
 
 use super::net::Net;
 use crate::config::{LOGIN_JOBS_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX};
+use crate::login::Hashed;
+use crate::password::Hasher;
 use crate::store::tests::Scratch;
 use crate::store::{Outcome, Store, Trouble};
 use crate::{Commit, Config, HashCost};
@@ -301,14 +303,26 @@ fn so_many_logins_wait_and_no_more_and_the_gone_are_forgotten() {
     let last = net.hear(ids[LOGIN_JOBS_MAX]);
     assert!(last.len() == 1 && last[0].contains(r#""code":"busy""#), "{last:?}");
     assert_eq!((net.core.counters.login_busy, net.core.counters.login_queue), (1, 512));
-    net.wires.to_hash.truncate(2); // the others would only take time
-    net.core.hashing.open = 2;
+    // Somebody goes while the hash waits, somebody while it is made, somebody before that.
     net.core.hung_up(ids[0]);
+    let begun = net.wires.to_hash.remove(1);
+    net.core.hung_up(ids[1]);
     net.turn();
+    let again = net.dial(Encoding::Json);
+    net.ask(again, r#"{"id":1,"login":{"name":"late"}}"#);
+    net.core.hung_up(again);
+    net.turn();
+    assert_eq!(net.core.hashing.open, LOGIN_JOBS_MAX - 1);
+    let hashed = Hashed { verdict: Hasher::default().run(begun.task, b""), job: begun };
+    net.core.hashed(hashed, net.wires.now);
+    ids[3..].iter().for_each(|id| net.core.hung_up(*id));
+    net.turn();
+    assert_eq!((net.core.hashing.open, net.wires.to_hash.len()), (1, 1));
     net.hash();
-    assert!(net.hear(ids[1])[0].contains("welcome"));
+    assert!(net.hear(ids[2])[0].contains("welcome"));
     assert_eq!((net.core.hashing.open, net.core.counters.logins), (0, 1));
-    assert!(net.core.accounts.known("p0").is_none(), "nobody was told of it");
+    let is_known = ["p0", "p1", "p3"].map(|name| net.core.accounts.known(name).is_some());
+    assert_eq!(is_known, [false; 3], "nobody was told of it");
 }
 
 #[test]

@@ -91,6 +91,12 @@ impl World for Wires {
     fn hash(&mut self, jobs: &mut Vec<HashJob>) {
         self.to_hash.append(jobs);
     }
+
+    fn unhash(&mut self, serial: u64) -> usize {
+        let before = self.to_hash.len();
+        self.to_hash.retain(|job| job.ticket.serial != serial);
+        before - self.to_hash.len()
+    }
 }
 
 /// A server and its network.
