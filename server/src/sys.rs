@@ -1,4 +1,4 @@
-//! The system calls the standard library lacks: descriptor limit, backlog, thread time, priority.
+//! The system calls the standard library lacks: descriptor limit, backlog, thread time, scheduling.
 
 use std::io;
 use std::net::TcpListener;
@@ -45,14 +45,13 @@ fn thread_cpu_ns() -> u64 {
     }
 }
 
-/// How much this thread gives way to others: see nice(2).
-const GIVE_WAY: libc::c_int = 10;
-
-/// From now on this thread runs when others have no use for the processor, mostly.
+/// From now on this thread runs when nobody else has a use for the processor, mostly: whoever wakes
+/// up takes it from it at once. See SCHED_IDLE in sched(7).
 pub(crate) fn give_way() {
-    // SAFETY: setpriority takes numbers only; on Linux 0 is the calling thread. If it fails, the
-    // thread competes like any other.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, GIVE_WAY) };
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: sched_setscheduler reads the struct it is given and keeps no pointer; on Linux 0 is
+    // the calling thread. If it fails, the thread competes like any other.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &none) };
 }
 
 /// Uses up that much processor time of this thread.
