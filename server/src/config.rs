@@ -1,11 +1,12 @@
 //! What can be set, and every limit by its name.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::fault::Rules;
+use crate::password::Cost;
 
 /// Connections one process holds when it is not told otherwise; the descriptor limit may lower it.
 pub const CONNECTIONS_MAX: usize = 19_900;
@@ -51,6 +52,20 @@ pub const BURN_TIME_MAX: Duration = Duration::from_secs(1);
 pub const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long a connection that was told goodbye may take to hang up.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a server that is to stop may take to answer and store what it has taken.
+pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(3);
+/// Requests that wait for the store; beyond it they are refused.
+pub const STORE_JOBS_MAX: usize = 16_384;
+/// Memory of the requests that wait for the store, in bytes; beyond it they are refused.
+pub const STORE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Pages of the past that wait to be looked up; beyond it they are refused.
+pub const STORE_PAGES_MAX: usize = 64;
+/// Passwords that wait to be hashed; beyond it logins are refused.
+pub const LOGIN_JOBS_MAX: usize = 512;
+/// Most threads that hash passwords; one processor is always left to the event loop.
+pub const LOGIN_THREADS_MAX: usize = 8;
+/// Tokens that are revoked and have not ended.
+pub const REVOKED_MAX: usize = 1_000_000;
 
 /// When arrivals and departures are announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +131,81 @@ impl FromStr for Avatars {
     }
 }
 
+/// When what is said is stored, and so answered and heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commit {
+    /// Each by itself, synced to the disk.
+    Message,
+    /// All that came while the last commit ran, synced to the disk.
+    Group,
+    /// As `Group`, but not synced: it survives the end of the process, not of the power.
+    Late,
+    /// Never: nothing outlives the process.
+    Off,
+}
+
+impl Commit {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Commit::Message => "message",
+            Commit::Group => "group",
+            Commit::Late => "late",
+            Commit::Off => "off",
+        }
+    }
+}
+
+impl FromStr for Commit {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let all = [Commit::Message, Commit::Group, Commit::Late, Commit::Off];
+        let found = all.into_iter().find(|commit| commit.word() == word);
+        found.ok_or_else(|| format!("commits are message, group, late or off, not {word:?}"))
+    }
+}
+
+/// What a password costs to check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HashCost {
+    /// A keyed hash on the event loop: no protection of stored passwords.
+    Off,
+    /// Argon2id with 1 MiB and 1 pass, for load: about a millisecond.
+    Low,
+    /// Argon2id with 19 MiB and 2 passes, as OWASP recommends.
+    Standard,
+}
+
+impl HashCost {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            HashCost::Off => "off",
+            HashCost::Low => "low",
+            HashCost::Standard => "standard",
+        }
+    }
+
+    pub(crate) fn cost(self) -> Option<Cost> {
+        match self {
+            HashCost::Off => None,
+            HashCost::Low => Some(Cost { memory_kib: 1024, passes: 1 }),
+            HashCost::Standard => Some(Cost { memory_kib: 19 * 1024, passes: 2 }),
+        }
+    }
+}
+
+impl FromStr for HashCost {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let all = [HashCost::Off, HashCost::Low, HashCost::Standard];
+        let found = all.into_iter().find(|cost| cost.word() == word);
+        found.ok_or_else(|| format!("a hash cost is off, low or standard, not {word:?}"))
+    }
+}
+
 /// All knobs of a yardstick.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -147,6 +237,12 @@ pub struct Config {
     pub registration: bool,
     /// How long a token is good.
     pub token_lifetime: Duration,
+    /// The folder in which accounts and messages are kept; without one nothing is.
+    pub data: Option<PathBuf>,
+    /// When what is said is stored; matters with `data` only.
+    pub commit: Commit,
+    /// What a password costs to check.
+    pub hash_cost: HashCost,
     /// Faults to commit on purpose.
     pub faults: Rules,
     /// Where to write the faults that were committed, one JSON line each.
@@ -170,6 +266,9 @@ impl Default for Config {
             unwritable_max: Duration::from_secs(30),
             registration: true,
             token_lifetime: Duration::from_secs(24 * 3600),
+            data: None,
+            commit: Commit::Group,
+            hash_cost: HashCost::Off,
             faults: Rules::default(),
             fault_file: None,
         }
@@ -190,7 +289,15 @@ impl Config {
         if self.deliveries_per_second > 0 && self.faults.touch_receivers() {
             return Err("deliveries are either limited or subject to faults, not both".to_owned());
         }
+        if !self.registration && self.folder().is_none() {
+            return Err("without registration only a data folder can have accounts".to_owned());
+        }
         Ok(())
+    }
+
+    /// Where things are kept, if they are.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.data.as_deref().filter(|_| self.commit != Commit::Off)
     }
 }
 
@@ -233,6 +340,7 @@ mod tests {
         let fine = Config::default();
         assert_eq!(fine.check(), Ok(()));
         let faults: Rules = "drop=0.1".parse().unwrap();
+        let data = Some(PathBuf::from("data"));
         let rows = [
             (Config { avatar_bytes: 0, ..fine.clone() }, false),
             (Config { avatar_bytes: AVATAR_BYTES_MAX, ..fine.clone() }, true),
@@ -240,7 +348,10 @@ mod tests {
             (Config { cpu_per_message: BURN_TIME_MAX, ..fine.clone() }, true),
             (Config { cpu_per_delivery: BURN_TIME_MAX * 2, ..fine.clone() }, false),
             (Config { deliveries_per_second: 1, ..fine.clone() }, true),
-            (Config { deliveries_per_second: 1, faults, ..fine }, false),
+            (Config { deliveries_per_second: 1, faults, ..fine.clone() }, false),
+            (Config { registration: false, data: data.clone(), ..fine.clone() }, true),
+            (Config { registration: false, data, commit: Commit::Off, ..fine.clone() }, false),
+            (Config { registration: false, ..fine }, false),
         ];
         for (config, is_fine) in rows {
             assert_eq!(config.check().is_ok(), is_fine, "{config:?}");
@@ -248,5 +359,11 @@ mod tests {
         let words = ["eager", "lazy", "off"].map(|word| word.parse::<Avatars>().unwrap().word());
         assert_eq!(words, ["eager", "lazy", "off"]);
         assert!("on".parse::<Avatars>().is_err());
+        let words = ["message", "group", "late", "off"];
+        assert_eq!(words.map(|word| word.parse::<Commit>().unwrap().word()), words);
+        assert!("on".parse::<Commit>().is_err());
+        let words = ["off", "low", "standard"];
+        assert_eq!(words.map(|word| word.parse::<HashCost>().unwrap().word()), words);
+        assert!("high".parse::<HashCost>().is_err());
     }
 }

@@ -70,6 +70,15 @@ pub(crate) struct Place {
     pub(crate) index: u32,
 }
 
+/// Who asked: a request of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) conn: u32,
+    /// Tells the connection from a later one with its number.
+    pub(crate) serial: u64,
+    pub(crate) request: u32,
+}
+
 /// One connection. It owns bytes only while something is unfinished.
 #[derive(Debug)]
 pub(crate) struct Conn {
@@ -77,6 +86,8 @@ pub(crate) struct Conn {
     pub(crate) serial: u64,
     pub(crate) phase: Phase,
     pub(crate) name: Option<Rc<str>>,
+    /// A login waits for a hash or for the store.
+    pub(crate) logging_in: bool,
     /// The beginning of an unfinished head or frame.
     pub(crate) inbox: Vec<u8>,
     pub(crate) parts: Assembler,
@@ -100,6 +111,7 @@ impl Conn {
             serial,
             phase: Phase::Head,
             name: None,
+            logging_in: false,
             inbox: Vec::new(),
             parts: Assembler::new(),
             out: Vec::new(),

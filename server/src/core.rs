@@ -13,11 +13,14 @@ use slab::Slab;
 
 use crate::auth::Accounts;
 use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
-use crate::conn::{Conn, Dialect, Phase};
+use crate::conn::{Conn, Dialect, Phase, Ticket};
 use crate::counters::Counters;
+use crate::durable::Keeping;
 use crate::faulty::Faulty;
+use crate::login::{HashJob, Hashing};
 use crate::pages;
 use crate::room::Room;
+use crate::store;
 use crate::throttle::Throttle;
 
 /// How often connections are looked through for those that take too long.
@@ -35,6 +38,13 @@ pub(crate) trait World {
     fn now_us(&mut self) -> u64;
     /// Uses up that much processor time for nothing.
     fn burn(&mut self, nanoseconds: u64);
+    /// Takes what is to be stored; [`Core::stored`] is told of each when it is done.
+    fn store(&mut self, jobs: &mut Vec<store::Job>);
+    /// Takes passwords that are to be hashed; [`Core::hashed`] is told of each when it is done.
+    fn hash(&mut self, jobs: &mut Vec<HashJob>);
+    /// Takes back the passwords of a connection, by its serial number, that are not begun; gives
+    /// how many: of these [`Core::hashed`] is not told.
+    fn unhash(&mut self, serial: u64) -> usize;
 }
 
 /// The time at which something arrived.
@@ -67,15 +77,20 @@ pub(crate) struct Core {
     pub(crate) throttle: Throttle,
     /// Processor time to burn before this turn's flushes, in nanoseconds.
     pub(crate) burn_ns: u64,
+    /// What waits for the store; `None` where nothing is kept.
+    pub(crate) keeping: Option<Keeping>,
+    pub(crate) hashing: Hashing,
+    /// The server is about to stop: rooms do not wait for a fuller flush.
+    pub(crate) stopping: bool,
     serial: u64,
     sweep_at_us: u64,
 }
 
 impl Core {
-    /// A server without rooms; `secret` must be random.
-    pub(crate) fn new(config: Config, secret: [u8; 32]) -> io::Result<Core> {
+    /// A server without rooms that keeps nothing; `key` must be random and secret.
+    pub(crate) fn new(config: Config, key: [u8; 32]) -> io::Result<Core> {
         Ok(Core {
-            accounts: Accounts::new(secret, config.registration),
+            accounts: Accounts::new(key, config.registration, config.hash_cost.cost()),
             conns: Slab::new(),
             rooms: Vec::new(),
             room_numbers: HashMap::new(),
@@ -92,6 +107,9 @@ impl Core {
             scratch: Vec::new(),
             throttle: Throttle::new(config.deliveries_per_second),
             burn_ns: 0,
+            keeping: None,
+            hashing: Hashing::default(),
+            stopping: false,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
             config,
@@ -131,16 +149,16 @@ impl Core {
         let Some(conn) = self.conns.get_mut(id) else { return };
         if conn.inbox.is_empty() {
             let used = self.consume(id, bytes, now);
-            self.keep(id, &bytes[used..]);
+            self.keep_unread(id, &bytes[used..]);
             return;
         }
         let mut inbox = std::mem::take(&mut conn.inbox);
         inbox.extend_from_slice(bytes);
         let used = self.consume(id, &mut inbox, now);
-        self.keep(id, &inbox[used..]);
+        self.keep_unread(id, &inbox[used..]);
     }
 
-    fn keep(&mut self, id: usize, rest: &[u8]) {
+    fn keep_unread(&mut self, id: usize, rest: &[u8]) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         let listens = matches!(conn.phase, Phase::Head | Phase::Open(_)) && !conn.doomed;
         if listens && !rest.is_empty() {
@@ -190,11 +208,11 @@ impl Core {
                 Some(head.consumed)
             }
             _ => {
-                let page = pages::page(head.path, &self.config, &self.counters);
+                let page = pages::page(head.path, self);
                 match page {
-                    Ok((content_type, body)) => {
+                    Ok(pages::Page { status, content_type, body }) => {
                         let out = &mut self.conns[id].out;
-                        http::write_response(out, 200, &[], content_type, body.as_bytes());
+                        http::write_response(out, status, &[], content_type, body.as_bytes());
                         self.say_goodbye(id, now);
                     }
                     Err(refusal) => self.refuse(id, refusal, now),
@@ -304,6 +322,18 @@ impl Core {
         self.enqueue(id);
     }
 
+    /// What tells a request of `id` from all others.
+    pub(crate) fn ticket(&self, id: usize, request: u32) -> Ticket {
+        Ticket { conn: id as u32, serial: self.conns[id].serial, request }
+    }
+
+    /// The connection that holds a ticket, if it still listens.
+    pub(crate) fn asker(&self, ticket: Ticket) -> Option<(usize, Dialect)> {
+        let conn = self.conns.get(ticket.conn as usize)?;
+        let is_it = conn.serial == ticket.serial && !conn.doomed;
+        conn.dialect().filter(|_| is_it).map(|dialect| (ticket.conn as usize, dialect))
+    }
+
     /// The answers of `id` are written at the end of the turn.
     pub(crate) fn enqueue(&mut self, id: usize) {
         let conn = &mut self.conns[id];
@@ -338,6 +368,7 @@ impl Core {
             self.faulty.tidy(&mut self.counters);
         }
         self.close_doomed(world);
+        self.hand_over(world);
         let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
@@ -375,21 +406,37 @@ impl Core {
         for id in std::mem::take(&mut self.doomed) {
             let id = id as usize;
             self.leave_all(id);
-            self.conns.remove(id);
+            let conn = self.conns.remove(id);
+            if conn.logging_in {
+                self.forget_login(conn.serial, world);
+            }
             world.close(id);
         }
         self.counters.connections = self.conns.len() as u64;
     }
 
-    /// Tells everybody that the server goes away, as far as their sockets take it at once.
-    pub(crate) fn shut_down(&mut self, world: &mut impl World) {
+    /// Whether all that was taken is answered, stored and sent.
+    pub(crate) fn is_settled(&self) -> bool {
+        let is_kept = self.keeping.as_ref().is_none_or(|keeping| keeping.open == 0);
+        let is_sent = |conn: &Conn| conn.out.is_empty() && conn.blocked.is_none();
+        is_kept
+            && self.hashing.open == 0
+            && self.dirty.is_empty()
+            && self.conns.iter().all(|(_, conn)| conn.doomed || is_sent(conn))
+    }
+
+    /// Tells everybody who has been sent everything that the server goes away.
+    pub(crate) fn shut_down(&mut self, now: Now, world: &mut impl World) {
         let mut bytes = Vec::new();
         frame::write_close(&mut bytes, close_code::GOING_AWAY, "the server stops", None);
-        for (id, conn) in &self.conns {
-            if matches!(conn.phase, Phase::Open(_)) && conn.blocked.is_none() {
-                let _ = world.write(id, &bytes); // a courtesy; the socket is closed next
-            }
+        let is_told = |conn: &Conn| matches!(conn.phase, Phase::Open(_)) && conn.blocked.is_none();
+        let told: Vec<usize> =
+            self.conns.iter().filter(|(_, conn)| is_told(conn)).map(|(id, _)| id).collect();
+        for id in told {
+            self.conns[id].out.extend_from_slice(&bytes);
+            self.say_goodbye(id, now);
         }
+        self.flush_queue(world);
         self.faulty.tidy(&mut self.counters);
     }
 }

@@ -44,6 +44,24 @@ pub struct Counters {
     pub protocol_errors: u64,
     /// Connections closed because the HTTP head did not come in time.
     pub head_timeouts: u64,
+    /// Requests that wait for the store (gauge).
+    pub store_queue: u64,
+    /// Transactions of the store.
+    pub store_commits: u64,
+    /// Pages of the past that the store has looked up.
+    pub store_pages: u64,
+    /// Requests refused because too much waited for the store.
+    pub store_busy: u64,
+    /// Requests that the store has failed to do.
+    pub store_errors: u64,
+    /// Time that requests have waited for the store, in microseconds in all.
+    pub store_wait_us: u64,
+    /// Passwords that wait to be hashed (gauge).
+    pub login_queue: u64,
+    /// Logins refused because too many waited.
+    pub login_busy: u64,
+    /// Time that logins have waited for their hash, in microseconds in all.
+    pub login_wait_us: u64,
     /// Error answers by code.
     pub errors: BTreeMap<&'static str, u64>,
     /// Faults committed by kind.
@@ -68,7 +86,7 @@ impl Counters {
         text
     }
 
-    fn rows(&self) -> [(&'static str, &'static str, u64); 19] {
+    fn rows(&self) -> [(&'static str, &'static str, u64); 28] {
         [
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
@@ -89,6 +107,15 @@ impl Counters {
             ("slow_consumers_total", "counter", self.slow_consumers),
             ("protocol_errors_total", "counter", self.protocol_errors),
             ("head_timeouts_total", "counter", self.head_timeouts),
+            ("store_queue", "gauge", self.store_queue),
+            ("store_commits_total", "counter", self.store_commits),
+            ("store_pages_total", "counter", self.store_pages),
+            ("store_busy_total", "counter", self.store_busy),
+            ("store_errors_total", "counter", self.store_errors),
+            ("store_wait_us_total", "counter", self.store_wait_us),
+            ("login_queue", "gauge", self.login_queue),
+            ("login_busy_total", "counter", self.login_busy),
+            ("login_wait_us_total", "counter", self.login_wait_us),
         ]
     }
 }

@@ -14,11 +14,14 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use protocols::wire::http::Refusal;
 
-use crate::config::{Config, DESCRIPTORS_RESERVED};
+use crate::config::{Config, DESCRIPTORS_RESERVED, DRAIN_TIME_MAX};
 use crate::core::{Core, Now, World};
 use crate::counters::Counters;
 use crate::fault::{Record, Stall};
+use crate::login::HashJob;
+use crate::store::Job;
 use crate::sys;
+use crate::workers::Workers;
 
 const LISTENER: Token = Token(usize::MAX - 1);
 const WAKER: Token = Token(usize::MAX - 2);
@@ -34,6 +37,8 @@ const ACCEPTS_PER_TURN_MAX: usize = 256;
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// How often counters are copied to where the handle sees them.
 const PUBLISH_EVERY_US: u64 = 100_000;
+/// How often a server that is to stop looks whether everybody has been sent everything.
+const DRAIN_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Ends a running server from another thread.
 #[derive(Clone, Default)]
@@ -42,7 +47,7 @@ pub struct Stop(Arc<Signal>);
 #[derive(Default)]
 struct Signal {
     wanted: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    waker: Mutex<Option<Arc<Waker>>>,
     counters: Mutex<Counters>,
 }
 
@@ -52,7 +57,8 @@ impl Stop {
         Stop::default()
     }
 
-    /// Asks the server to end; it does so after the turn it is in.
+    /// Asks the server to end; it does so when what it has taken is answered and stored, within
+    /// [`DRAIN_TIME_MAX`].
     pub fn stop(&self) {
         self.0.wanted.store(true, Ordering::SeqCst);
         if let Some(waker) = &*self.0.waker.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -134,24 +140,24 @@ pub fn run(mut config: Config, listener: TcpListener, stop: &Stop) -> io::Result
     config.connections_max = config.connections_max.min(connections_max);
     sys::lengthen_backlog(&listener)?;
     listener.set_nonblocking(true)?;
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(io::Error::other)?;
     let poll = Poll::new()?;
-    let waker = Waker::new(poll.registry(), WAKER)?;
-    *stop.0.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+    let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+    *stop.0.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
     let mut listener = mio::net::TcpListener::from_std(listener);
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut stalls = config.faults.stalls.clone();
     stalls.sort_by_key(|stall| Reverse(stall.after));
+    let (core, workers) = Workers::start(config, &waker, unix_ms())?;
     let sockets = Sockets {
         registry: poll.registry().try_clone()?,
         streams: Vec::new(),
         start: Instant::now(),
+        workers,
     };
     let event_loop = EventLoop {
-        core: Core::new(config, secret)?,
+        core,
         sockets,
-        listener,
+        listener: Some(listener),
         buffer: vec![0; READ_BYTES_MAX].into_boxed_slice(),
         unread: Vec::new(),
         accept_at_us: None,
@@ -166,6 +172,11 @@ struct Sockets {
     registry: Registry,
     streams: Vec<Option<TcpStream>>,
     start: Instant,
+    workers: Workers,
+}
+
+fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
 impl Sockets {
@@ -215,12 +226,25 @@ impl World for Sockets {
     fn burn(&mut self, nanoseconds: u64) {
         sys::burn_cpu(nanoseconds);
     }
+
+    fn store(&mut self, jobs: &mut Vec<Job>) {
+        self.workers.store(jobs);
+    }
+
+    fn hash(&mut self, jobs: &mut Vec<HashJob>) {
+        self.workers.hash(jobs);
+    }
+
+    fn unhash(&mut self, serial: u64) -> usize {
+        self.workers.unhash(serial)
+    }
 }
 
 struct EventLoop {
     core: Core,
     sockets: Sockets,
-    listener: mio::net::TcpListener,
+    /// `None` once the server is to stop.
+    listener: Option<mio::net::TcpListener>,
     buffer: Box<[u8]>,
     /// Connections that had more to read than a turn allows.
     unread: Vec<usize>,
@@ -242,6 +266,7 @@ impl EventLoop {
             }
             self.stall(stop);
             let now = self.now();
+            self.sockets.workers.report(&mut self.core, now)?;
             for id in std::mem::take(&mut self.unread) {
                 self.read(id, true, now);
             }
@@ -255,16 +280,41 @@ impl EventLoop {
             due_us = self.core.end_turn(now, &mut self.sockets);
             self.publish(stop, now.us);
         }
-        self.core.shut_down(&mut self.sockets);
+        self.drain(&mut poll, &mut events)?;
+        self.sockets.workers.close();
         self.publish_at_us = 0;
         self.publish(stop, u64::MAX);
         let faults = std::mem::take(&mut self.core.faulty.records.list);
         Ok(Outcome { counters: self.core.counters, faults })
     }
 
+    /// Takes nothing more; answers, stores and sends what was taken, within a bound; says goodbye.
+    fn drain(&mut self, poll: &mut Poll, events: &mut Events) -> io::Result<()> {
+        self.listener = None;
+        self.core.stopping = true;
+        let end_us = self.sockets.now_us() + DRAIN_TIME_MAX.as_micros() as u64;
+        loop {
+            let now = self.now();
+            self.sockets.workers.report(&mut self.core, now)?;
+            self.core.end_turn(now, &mut self.sockets);
+            if self.core.is_settled() || now.us >= end_us {
+                break;
+            }
+            match poll.poll(events, Some(DRAIN_LOOK_EVERY)) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            for event in events.iter().filter(|event| event.is_writable()) {
+                self.core.writable(event.token().0, &mut self.sockets);
+            }
+        }
+        let now = self.now();
+        self.core.shut_down(now, &mut self.sockets);
+        Ok(())
+    }
+
     fn now(&mut self) -> Now {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { us: self.sockets.now_us(), unix_ms: since_1970.as_millis() as u64 }
+        Now { us: self.sockets.now_us(), unix_ms: unix_ms() }
     }
 
     /// How long the next turn may wait for events.
@@ -296,7 +346,8 @@ impl EventLoop {
     fn accept(&mut self, now: Now) {
         self.accept_at_us = None;
         for _ in 0..ACCEPTS_PER_TURN_MAX {
-            match self.listener.accept() {
+            let Some(listener) = &self.listener else { return };
+            match listener.accept() {
                 Ok((stream, _)) if self.core.has_place() => {
                     let _ = stream.set_nodelay(true); // without it only latency suffers
                     let id = self.core.open(now);

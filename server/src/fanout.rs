@@ -60,7 +60,8 @@ impl Core {
     pub(crate) fn flush_rooms(&mut self, now_us: u64, world: &mut impl World) {
         for number in std::mem::take(&mut self.dirty) {
             let room = &mut self.rooms[number as usize];
-            if room.flush_at_us > now_us && room.bytes_waiting() < FLUSH_BYTES_MAX {
+            let can_wait = room.flush_at_us > now_us && !self.stopping;
+            if can_wait && room.bytes_waiting() < FLUSH_BYTES_MAX {
                 self.dirty.push(number);
                 continue;
             }

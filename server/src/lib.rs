@@ -3,8 +3,11 @@
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
-//! - `room`, `log`, `conn`, `auth`, `pages`, `avatar`, `throttle`: the parts of the state
-//! - `event_loop`: sockets and the only clock; `sys`: system calls
+//! - `store`: what is kept in SQLite; `durable`: storing first, answering then
+//! - `login`, `password`, `auth`, `token`: who is who
+//! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
+//! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
+//! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.
@@ -14,20 +17,33 @@ pub mod config;
 mod conn;
 mod core;
 mod counters;
+mod desk;
+mod durable;
 mod event_loop;
 mod fanout;
 pub mod fault;
 mod faulty;
 mod log;
+mod login;
 mod pages;
+mod password;
 mod request;
 mod room;
+mod store;
 mod sys;
 mod throttle;
+mod token;
+mod workers;
 
-pub use config::{Avatars, Config, Presence, check_exposure};
+pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
 pub use counters::Counters;
 pub use event_loop::{Handle, Outcome, Stop, run, spawn};
+pub use token::{Token, Tokens};
+
+/// Copies the database of a data folder into a new file, whether a server is using it or not.
+pub fn backup(data: &std::path::Path, file: &std::path::Path) -> std::io::Result<()> {
+    store::backup(data, file).map_err(|trouble| std::io::Error::other(trouble.to_string()))
+}
 
 #[cfg(test)]
 mod tests;

@@ -3,21 +3,33 @@
 use protocols::wire::http::Refusal;
 use protocols::yardstick;
 
-use crate::config::Config;
-use crate::counters::Counters;
+use crate::config::{Commit, Config};
+use crate::core::Core;
 
-/// Content type and body for a path.
-pub(crate) fn page(
-    path: &str,
-    config: &Config,
-    counters: &Counters,
-) -> Result<(&'static str, String), Refusal> {
+/// What is answered to a plain request.
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: String,
+}
+
+/// The page at a path.
+pub(crate) fn page(path: &str, core: &Core) -> Result<Page, Refusal> {
+    let fine = |content_type, body| Ok(Page { status: 200, content_type, body });
     match path {
-        "/healthz" => Ok(("text/plain; charset=utf-8", "ok\n".to_owned())),
-        "/info" => Ok(("application/json", info(config))),
-        "/metrics" => Ok(("text/plain; version=0.0.4; charset=utf-8", counters.prometheus())),
+        "/healthz" => Ok(health(core)),
+        "/info" => fine("application/json", info(&core.config)),
+        "/metrics" => fine("text/plain; version=0.0.4; charset=utf-8", core.counters.prometheus()),
         yardstick::PATH => Err(Refusal::UpgradeRequired),
         _ => Err(Refusal::NotFound),
+    }
+}
+
+fn health(core: &Core) -> Page {
+    let content_type = "text/plain; charset=utf-8";
+    match core.trouble() {
+        None => Page { status: 200, content_type, body: "ok\n".to_owned() },
+        Some(why) => Page { status: 503, content_type, body: why + "\n" },
     }
 }
 
@@ -44,7 +56,9 @@ fn info(config: &Config) -> String {
         "cpu_per_delivery_us": config.cpu_per_delivery.as_nanos() as f64 / 1e3,
         "lag_bytes_max": config.lag_bytes_max,
         "unwritable_max_ms": config.unwritable_max.as_millis() as u64,
-        "registration": config.registration,
+        "registration": if config.registration { "on" } else { "off" },
+        "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
+        "hash_cost": config.hash_cost.word(),
         "token_lifetime_ms": config.token_lifetime.as_millis() as u64,
         "faults": {
             "seed": faults.seed,

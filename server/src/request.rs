@@ -3,25 +3,28 @@
 use std::rc::Rc;
 
 use protocols::yardstick::{
-    AnswerWhat, Avatar, Bytes, Done, Error, FrameWhat, GetHistory, History, Join, Joined, Login,
-    Members, Millis, Person, Pong, Read, Request, RequestWhat, Said, Say, Typing, Welcome,
+    AnswerWhat, Avatar, Bytes, Done, Error, FrameWhat, GetHistory, History, Join, Joined, Members,
+    Millis, Person, Pong, Read, Request, RequestWhat, Said, Say, Typing,
 };
 
-use crate::auth::{Denial, is_name};
+use crate::auth::is_name;
 use crate::avatar::{self, Look};
 use crate::config::{
-    ACCOUNTS_MAX, Avatars, HISTORY_BYTES_MAX, NAME_BYTES_MAX, PAGE_MESSAGES_MAX,
-    PASSWORD_BYTES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX, ROOMS_PER_PERSON_MAX,
-    STATUS_BYTES_MAX, TEXT_BYTES_MAX,
+    Avatars, HISTORY_BYTES_MAX, PAGE_MESSAGES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX,
+    ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX, TEXT_BYTES_MAX,
 };
 use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
 use crate::room::{Arrival, Member, Room, Stored};
+use crate::store::Want;
 
 /// Why a request failed: the code for machines and the sentence for people.
-type Failure = (&'static str, String);
+pub(crate) type Failure = (&'static str, String);
 
-fn fail<T>(code: &'static str, text: impl Into<String>) -> Result<T, Failure> {
+/// How a request ended; `None` if it is answered already, or will be later.
+pub(crate) type Answered<'a> = Result<Option<AnswerWhat<'a>>, Failure>;
+
+pub(crate) fn fail<T>(code: &'static str, text: impl Into<String>) -> Result<T, Failure> {
     Err((code, text.into()))
 }
 
@@ -29,7 +32,7 @@ impl Core {
     /// Does what a client asks and answers it.
     pub(crate) fn request(&mut self, id: usize, dialect: Dialect, request: Request<'_>, now: Now) {
         let outcome = match request.what {
-            Some(RequestWhat::Login(login)) => self.login(id, &login, now).map(Some),
+            Some(RequestWhat::Login(login)) => self.login(id, request.id, &login, now),
             _ if self.conns[id].name.is_none() => fail("login_first", "log in first"),
             Some(RequestWhat::Ping(_)) => {
                 Ok(Some(AnswerWhat::Pong(Pong { at_ms: Millis(now.unix_ms) })))
@@ -38,9 +41,9 @@ impl Core {
                 self.join(id, dialect, request.id, &join).map(|()| None)
             }
             Some(RequestWhat::Leave(leave)) => self.leave(id, &leave.room).map(Some),
-            Some(RequestWhat::Say(say)) => self.say(id, &say, now).map(Some),
+            Some(RequestWhat::Say(say)) => self.say(id, request.id, &say, now),
             Some(RequestWhat::History(get)) => {
-                self.history(id, dialect, request.id, &get).map(|()| None)
+                self.history(id, dialect, request.id, &get, now).map(|()| None)
             }
             Some(RequestWhat::Members(get)) => {
                 self.members(id, dialect, request.id, &get.room).map(|()| None)
@@ -48,10 +51,22 @@ impl Core {
             Some(RequestWhat::Typing(typing)) => self.typing(id, &typing).map(Some),
             Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
             Some(RequestWhat::Avatar(get)) => self.avatar(&get.hash).map(Some),
+            Some(RequestWhat::Revoke(revoke)) => self.revoke(id, request.id, &revoke, now),
             None => fail("unknown_request", "this server does not know this request"),
         };
+        self.answer(id, dialect, request.id, outcome);
+    }
+
+    /// Answers a request, unless it has written its answer itself or will be answered later.
+    pub(crate) fn answer(
+        &mut self,
+        id: usize,
+        dialect: Dialect,
+        request: u32,
+        outcome: Answered<'_>,
+    ) {
         let what = match outcome {
-            Ok(None) => return self.enqueue(id), // it has written its answer itself
+            Ok(None) => return self.enqueue(id),
             Ok(Some(what)) => what,
             Err((code, text)) => {
                 *self.counters.errors.entry(code).or_default() += 1;
@@ -59,36 +74,8 @@ impl Core {
             }
         };
         let out = &mut self.conns[id].out;
-        put_answer(dialect, request.id, what, &mut self.scratch, out);
+        put_answer(dialect, request, what, &mut self.scratch, out);
         self.enqueue(id);
-    }
-
-    fn login(
-        &mut self,
-        id: usize,
-        login: &Login<'_>,
-        now: Now,
-    ) -> Result<AnswerWhat<'static>, Failure> {
-        if self.conns[id].name.is_some() {
-            return fail("already_logged_in", "this connection is logged in");
-        }
-        let found = if login.token.is_empty() {
-            let lifetime_ms = self.config.token_lifetime.as_millis() as u64;
-            let found = self.accounts.login(&login.name, &login.password);
-            found.map(|name| (name, now.unix_ms.saturating_add(lifetime_ms)))
-        } else {
-            self.accounts.redeem(&login.token, now.unix_ms)
-        };
-        let (name, expires_ms) = found.map_err(explain)?;
-        let token = self.accounts.token(&name, expires_ms);
-        self.counters.logins += 1;
-        let welcome = Welcome {
-            name: name.to_string().into(),
-            token: token.into(),
-            expires_ms: Millis(expires_ms),
-        };
-        self.conns[id].name = Some(name);
-        Ok(AnswerWhat::Welcome(welcome))
     }
 
     fn join(
@@ -159,7 +146,7 @@ impl Core {
         }
     }
 
-    fn room_or_new(&mut self, name: &str) -> Result<u32, Failure> {
+    pub(crate) fn room_or_new(&mut self, name: &str) -> Result<u32, Failure> {
         if let Some(number) = self.room_numbers.get(name) {
             return Ok(*number);
         }
@@ -233,7 +220,7 @@ impl Core {
         }
     }
 
-    fn say(&mut self, id: usize, say: &Say<'_>, now: Now) -> Result<AnswerWhat<'static>, Failure> {
+    fn say(&mut self, id: usize, request: u32, say: &Say<'_>, now: Now) -> Answered<'static> {
         if say.text.is_empty() {
             return fail("empty", "a message has at least one byte");
         }
@@ -244,33 +231,44 @@ impl Core {
         let Some(sender) = self.conns[id].name.clone() else {
             return fail("login_first", "log in first");
         };
+        let (text, at_ms) = ((&*say.text).into(), now.unix_ms);
+        if self.keeping.is_some() {
+            let (name, sender) = ((&*say.room).into(), (&*sender).into());
+            let ticket = self.ticket(id, request);
+            self.keep(ticket, Want::Say { room: room_number, name, sender, text, at_ms }, now.us)?;
+            return Ok(None);
+        }
+        let number = self.rooms[room_number as usize].number.wrapping_add(1);
+        self.publish(room_number, Stored { number, sender, text, at_ms }, now.us);
+        Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+    }
+
+    /// A message is said for good: it goes to the room and into its memory.
+    pub(crate) fn publish(&mut self, room_number: u32, stored: Stored, now_us: u64) {
         let room = &mut self.rooms[room_number as usize];
-        room.number = room.number.wrapping_add(1);
-        let stored =
-            Stored { number: room.number, sender, text: (&*say.text).into(), at_ms: now.unix_ms };
-        let said = Said { number: stored.number, at_ms: Millis(now.unix_ms) };
+        room.number = stored.number;
         let receivers = room.len() as u32;
         self.counters.messages += 1;
         self.counters.deliveries += u64::from(receivers);
         self.burn_ns += self.config.cpu_per_message.as_nanos() as u64;
         self.burn_ns += self.config.cpu_per_delivery.as_nanos() as u64 * u64::from(receivers);
         if self.faulty.touches_receivers() {
-            self.put_faulty(room_number, &stored, now.us);
+            self.put_faulty(room_number, &stored, now_us);
         } else {
             let mut message = stored.message();
-            message.room = (&*say.room).into();
+            let name = room.name.clone();
+            message.room = (&*name).into();
             if self.throttle.is_on() {
                 room.hold();
-                self.throttle.push(room_number, receivers, now.us);
+                self.throttle.push(room_number, receivers, now_us);
             }
             room.put(&FrameWhat::Message(message), &mut self.scratch);
             self.mark(room_number);
         }
         self.remember(room_number, stored);
-        Ok(AnswerWhat::Said(said))
     }
 
-    fn remember(&mut self, room: u32, stored: Stored) {
+    pub(crate) fn remember(&mut self, room: u32, stored: Stored) {
         if self.config.history == 0 {
             return;
         }
@@ -289,9 +287,14 @@ impl Core {
         dialect: Dialect,
         request: u32,
         get: &GetHistory<'_>,
+        now: Now,
     ) -> Result<(), Failure> {
         let number = self.room_of(id, &get.room)?;
         let limit = (get.limit as usize).min(PAGE_MESSAGES_MAX);
+        if self.is_cut_short(number, get.before, limit) {
+            let ticket = self.ticket(id, request);
+            return self.look_up(ticket, &get.room, (get.before, limit), now);
+        }
         let messages = self.rooms[number as usize].page(get.before, limit);
         let what = AnswerWhat::History(History { messages });
         put_answer(dialect, request, what, &mut self.scratch, &mut self.conns[id].out);
@@ -376,18 +379,5 @@ impl Core {
             room.dirty = true;
             self.dirty.push(number);
         }
-    }
-}
-
-fn explain(denial: Denial) -> Failure {
-    match denial {
-        Denial::BadName => {
-            ("bad_name", format!("a name has 1 to {NAME_BYTES_MAX} bytes, none of control"))
-        }
-        Denial::BadPassword => {
-            ("too_long", format!("a password has up to {PASSWORD_BYTES_MAX} bytes"))
-        }
-        Denial::Denied => ("denied", "wrong name, password or token".to_owned()),
-        Denial::Full => ("full", format!("at most {ACCOUNTS_MAX} accounts")),
     }
 }

@@ -1,4 +1,4 @@
-//! The system calls the standard library lacks: descriptor limit, listen backlog, thread time.
+//! The system calls the standard library lacks: descriptor limit, backlog, thread time, scheduling.
 
 use std::io;
 use std::net::TcpListener;
@@ -43,6 +43,15 @@ fn thread_cpu_ns() -> u64 {
         0 => time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
         _ => u64::MAX,
     }
+}
+
+/// From now on this thread runs when nobody else has a use for the processor, mostly: whoever wakes
+/// up takes it from it at once. See SCHED_IDLE in sched(7).
+pub(crate) fn give_way() {
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: sched_setscheduler reads the struct it is given and keeps no pointer; on Linux 0 is
+    // the calling thread. If it fails, the thread competes like any other.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &none) };
 }
 
 /// Uses up that much processor time of this thread.

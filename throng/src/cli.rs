@@ -311,6 +311,26 @@ pub(crate) struct ServeArgs {
     /// Allows an address that other machines can reach
     #[arg(long)]
     pub(crate) expose: bool,
+    /// Keeps accounts and messages in this folder; made if there is none
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Keeps nothing: accounts and messages end with the server
+    #[arg(long, conflicts_with = "data")]
+    pub(crate) ephemeral: bool,
+    /// When what is said is stored, and then answered: message (each by itself), group (what came
+    /// during the last commit), late (not synced: survives the process, not the power), off (never)
+    #[arg(long, default_value = "group")]
+    pub(crate) commit: String,
+    /// What a password costs to check: off, low, standard (Argon2id as recommended; the default
+    /// where things are kept)
+    #[arg(long, value_name = "COST")]
+    pub(crate) hash_cost: Option<String>,
+    /// Whether the first login of a name makes an account of it: on, off
+    #[arg(long, default_value = "on")]
+    pub(crate) registration: String,
+    /// Copies what is kept into this file and ends; a server may be using it meanwhile
+    #[arg(long, requires = "data", value_name = "FILE")]
+    pub(crate) backup: Option<PathBuf>,
     /// Messages a room remembers
     #[arg(long, default_value_t = 100)]
     pub(crate) history: usize,

@@ -46,6 +46,8 @@ fn message(number: u32, text: &'static str) -> Message<'static> {
 fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
     use RequestWhat as W;
     let room = || Text::from("live");
+    let redeem = W::Login(Login { token: "a.1.x".into(), ..Login::default() });
+    let revoke = W::Revoke(Revoke { token: "a.1.x".into() });
     vec![
         (
             ask(
@@ -55,11 +57,7 @@ fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
             r#"{"id":1,"login":{"name":"ann","password":"pw"}}"#,
             "080112090a03616e6e12027077",
         ),
-        (
-            ask(1, W::Login(Login { token: "a.1.x".into(), ..Login::default() })),
-            r#"{"id":1,"login":{"token":"a.1.x"}}"#,
-            "080112071a05612e312e78",
-        ),
+        (ask(1, redeem), r#"{"id":1,"login":{"token":"a.1.x"}}"#, "080112071a05612e312e78"),
         (
             ask(1, W::Join(Join { room: room(), ..Join::default() })),
             r#"{"id":1,"join":{"room":"live"}}"#,
@@ -120,6 +118,7 @@ fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
             r#"{"id":9,"avatar":{"hash":"00ff"}}"#,
             "08095a060a0430306666",
         ),
+        (ask(10, revoke), r#"{"id":10,"revoke":{"token":"a.1.x"}}"#, "080a62070a05612e312e78"),
         (Request::default(), "{}", ""),
     ]
 }
@@ -442,5 +441,5 @@ fn the_examples_of_the_document_are_canonical() {
             assert!(frame.what.is_some(), "{json}");
         }
     }
-    assert_eq!(kinds.len(), 10, "there is an example of every request");
+    assert_eq!(kinds.len(), 11, "there is an example of every request");
 }

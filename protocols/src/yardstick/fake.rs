@@ -139,9 +139,10 @@ fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
             AnswerWhat::History(History { messages: vec![message("", PAST)] })
         }
         RequestWhat::Members(_) => AnswerWhat::Members(Members { people: people() }),
-        RequestWhat::Leave(_) | RequestWhat::Typing(_) | RequestWhat::Read(_) => {
-            AnswerWhat::Done(Done {})
-        }
+        RequestWhat::Leave(_)
+        | RequestWhat::Typing(_)
+        | RequestWhat::Read(_)
+        | RequestWhat::Revoke(_) => AnswerWhat::Done(Done {}),
         RequestWhat::Ping(_) => AnswerWhat::Pong(Pong { at_ms: Millis(1_700_000_000_002) }),
         RequestWhat::Avatar(_) => {
             AnswerWhat::Avatar(Avatar { picture: Bytes(PAST.as_bytes().into()) })

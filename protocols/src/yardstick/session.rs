@@ -151,6 +151,7 @@ impl Wants {
             RequestWhat::Login(_) => Wants::Welcome,
             RequestWhat::Join(_) => Wants::Joined,
             RequestWhat::Leave(_) | RequestWhat::Typing(_) | RequestWhat::Read(_) => Wants::Done,
+            RequestWhat::Revoke(_) => Wants::Done,
             RequestWhat::Say(_) => Wants::Said,
             RequestWhat::History(_) => Wants::History,
             RequestWhat::Members(_) => Wants::Members,

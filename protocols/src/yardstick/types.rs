@@ -29,6 +29,7 @@ choice! {
         9 "read" Read(Read<'a>),
         10 "ping" Ping(Ping),
         11 "avatar" Avatar(GetAvatar<'a>),
+        12 "revoke" Revoke(Revoke<'a>),
     }
 }
 
@@ -71,6 +72,13 @@ message! {
     /// Ask for a picture.
     GetAvatar<'a> {
         1 "hash" hash: Text<'a>,
+    }
+}
+
+message! {
+    /// A token of one's own is good no longer.
+    Revoke<'a> {
+        1 "token" token: Text<'a>,
     }
 }
 

@@ -310,7 +310,8 @@ fn the_page_tells_every_knob() {
         cpu_per_message: Duration::from_nanos(1_500),
         ..Config::default()
     };
-    let (_, page) = crate::pages::page("/info", &config, &Default::default()).unwrap();
+    let core = crate::core::Core::new(config, [0; 32]).unwrap();
+    let page = crate::pages::page("/info", &core).unwrap().body;
     for line in [
         r#""deflate": "on""#,
         r#""avatars": "eager""#,

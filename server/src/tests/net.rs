@@ -10,6 +10,9 @@ use protocols::yardstick::{Encoding, Frame, PATH, Request};
 
 use crate::Config;
 use crate::core::{Core, Now, World};
+use crate::login::{HashJob, Hashed};
+use crate::password::Hasher;
+use crate::store::{Job, Store};
 
 const KEY: [u8; 16] = [7; 16];
 
@@ -37,6 +40,9 @@ pub(super) struct Wires {
     pub(super) write_cost_us: u64,
     /// Processor time burnt.
     pub(super) burnt_ns: u64,
+    /// What the core has handed over and a test is to do.
+    pub(super) to_store: Vec<Job>,
+    pub(super) to_hash: Vec<HashJob>,
     rng: SplitMix,
 }
 
@@ -77,6 +83,20 @@ impl World for Wires {
     fn burn(&mut self, nanoseconds: u64) {
         self.burnt_ns += nanoseconds;
     }
+
+    fn store(&mut self, jobs: &mut Vec<Job>) {
+        self.to_store.append(jobs);
+    }
+
+    fn hash(&mut self, jobs: &mut Vec<HashJob>) {
+        self.to_hash.append(jobs);
+    }
+
+    fn unhash(&mut self, serial: u64) -> usize {
+        let before = self.to_hash.len();
+        self.to_hash.retain(|job| job.ticket.serial != serial);
+        before - self.to_hash.len()
+    }
 }
 
 /// A server and its network.
@@ -89,8 +109,44 @@ impl Net {
     pub(super) fn new(config: Config, seed: u64) -> Net {
         let now = Now { us: 0, unix_ms: 1_700_000_000_000 };
         let rng = SplitMix::new(seed);
-        let wires = Wires { list: Vec::new(), now, writes: 0, write_cost_us: 0, burnt_ns: 0, rng };
+        let wires = Wires {
+            list: Vec::new(),
+            now,
+            writes: 0,
+            write_cost_us: 0,
+            burnt_ns: 0,
+            to_store: Vec::new(),
+            to_hash: Vec::new(),
+            rng,
+        };
         Net { core: Core::new(config, [7; 32]).unwrap(), wires }
+    }
+
+    /// A server that goes on with what a store has.
+    pub(super) fn restored(config: Config, seed: u64, store: &Store) -> Net {
+        let mut net = Net::new(config, seed);
+        let loaded = store.load(net.core.config.history, net.wires.now.unix_ms).unwrap();
+        net.core.restore(loaded).unwrap();
+        net
+    }
+
+    /// The store does all it was given, and the server hears of it.
+    pub(super) fn commit(&mut self, store: &mut Store) {
+        let jobs = std::mem::take(&mut self.wires.to_store);
+        for done in store.carry_out(jobs) {
+            self.core.stored(done, self.wires.now);
+        }
+        self.turn();
+    }
+
+    /// Every password that waits is hashed.
+    pub(super) fn hash(&mut self) {
+        let mut hasher = Hasher::default();
+        for job in std::mem::take(&mut self.wires.to_hash) {
+            let verdict = hasher.run(job.task, job.password.as_bytes());
+            self.core.hashed(Hashed { job, verdict }, self.wires.now);
+        }
+        self.turn();
     }
 
     /// A connection that has said nothing yet.

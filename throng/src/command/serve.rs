@@ -3,21 +3,27 @@
 use crate::cli::ServeArgs;
 use crate::failure::{Ending, Failure};
 use server::config::{Config, check_exposure};
-use server::{Stop, run};
+use server::{Commit, HashCost, Stop, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::net::TcpListener;
 use std::time::Duration;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(args: &ServeArgs) -> Ending {
+    if let (Some(file), Some(data)) = (&args.backup, &args.data) {
+        let unable = |why| Failure::unmeasured(format!("no backup: {why}"));
+        return server::backup(data, file).map_err(unable).map(|()| 0);
+    }
     check_exposure(args.listen, args.expose)
         .map_err(|why| Failure::usage(format!("{why} (--expose)")))?;
+    let commit = args.commit.parse().map_err(Failure::usage)?;
+    let keeps = args.data.is_some() && commit != Commit::Off;
     let config = Config {
         connections_max: args.connections,
         history: args.history,
         presence: args.presence.parse().map_err(Failure::usage)?,
         flush_window: duration("--flush-window", &args.flush_window)?,
-        deflate: on_or_off(&args.deflate)?,
+        deflate: on_or_off("--deflate", &args.deflate)?,
         avatars: args.avatars.parse().map_err(Failure::usage)?,
         avatar_bytes: args.avatar_bytes,
         deliveries_per_second: args.deliveries_per_second,
@@ -25,6 +31,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
         cpu_per_delivery: duration("--cpu-per-delivery", &args.cpu_per_delivery)?,
         faults: args.fault.as_deref().unwrap_or("").parse().map_err(Failure::usage)?,
         fault_file: args.fault_log.clone(),
+        registration: on_or_off("--registration", &args.registration)?,
+        data: args.data.clone(),
+        commit,
+        hash_cost: match &args.hash_cost {
+            Some(word) => word.parse().map_err(Failure::usage)?,
+            None if keeps => HashCost::Standard,
+            None => HashCost::Off,
+        },
         ..Config::default()
     };
     config.check().map_err(Failure::usage)?;
@@ -34,6 +48,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
     let stop = Stop::new();
     stop_on_signal(&stop).map_err(unable)?;
     eprintln!("yardstick: ws://{address}{}", protocols::yardstick::PATH);
+    if args.data.is_none() && !args.ephemeral {
+        eprintln!(
+            "yardstick: nothing is kept when it ends; --data DIR keeps it, --ephemeral agrees"
+        );
+    }
     run(config, listener, &stop)
         .map_err(|error| Failure::unmeasured(format!("the yardstick failed: {error}")))?;
     Ok(0)
@@ -51,11 +70,11 @@ fn stop_on_signal(stop: &Stop) -> std::io::Result<()> {
     Ok(())
 }
 
-fn on_or_off(word: &str) -> Result<bool, Failure> {
+fn on_or_off(flag: &str, word: &str) -> Result<bool, Failure> {
     match word {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err(Failure::usage(format!("--deflate is on or off, not {word:?}"))),
+        _ => Err(Failure::usage(format!("{flag} is on or off, not {word:?}"))),
     }
 }
 

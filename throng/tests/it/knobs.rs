@@ -70,6 +70,17 @@ fn nobody_is_owed_announcements_where_there_are_none() {
     assert_eq!(silent.ledger.lost, 0);
 }
 
+#[test]
+fn a_server_that_stores_and_hashes_loses_nothing() {
+    let rows = ["commit=group&hash-cost=low", "commit=message&codec=json", "commit=late&history=3"];
+    for_each(&rows, |knobs| {
+        let said = run(knobs);
+        let row =
+            said.measures.iter().find(|row| row.name == "login").expect("logins are measured");
+        assert_eq!((row.asked, row.done), (PEOPLE, PEOPLE), "{knobs}");
+    });
+}
+
 /// 180 deliveries at 120 a second take a second and a half; said in 0.3 s, the last ones are 1.2 s
 /// late.
 #[test]

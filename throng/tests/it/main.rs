@@ -34,6 +34,9 @@ mod killed;
 // Targets that break every rule, each in its own way.
 mod hostile;
 
+// The yardstick with a data folder: killed, stopped, copied.
+mod durable;
+
 // Encrypted targets.
 mod tls;
 

@@ -136,6 +136,11 @@ impl Started {
         unsafe { libc::kill(self.pid, signal) };
     }
 
+    /// What it has written to stderr by now.
+    pub(crate) fn stderr(&self) -> String {
+        read(&self.stderr)
+    }
+
     /// Waits for its end. One that does not come in time is a hang.
     pub(crate) fn end(self) -> Answer {
         let Ok((status, peak_kib)) = self.ended.recv_timeout(PATIENCE) else {

@@ -1,0 +1,200 @@
+//! What a server with a data folder does differently: what is said is stored first, and only then
+//! answered and heard.
+
+use std::io;
+
+use protocols::yardstick::{AnswerWhat, Done, History, Millis, Said};
+
+use crate::config::{
+    PAGE_MESSAGES_MAX, ROOMS_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
+};
+use crate::conn::Ticket;
+use crate::core::{Core, Now, World};
+use crate::request::{Answered, Failure, fail};
+use crate::room::Stored;
+use crate::store::{self, Job, Loaded, Outcome, Past, Want};
+
+/// What waits for the store, and how the store is.
+#[derive(Debug, Default)]
+pub(crate) struct Keeping {
+    /// Not handed over yet.
+    jobs: Vec<Job>,
+    /// Not done yet, `jobs` among them.
+    pub(crate) open: usize,
+    /// Memory of the open ones.
+    bytes: usize,
+    /// How many of the open ones are pages.
+    pages: usize,
+    /// Why the last write failed, if it did.
+    pub(crate) trouble: Option<String>,
+}
+
+impl Core {
+    /// From here on everything is kept; `loaded` is what was kept before.
+    pub(crate) fn restore(&mut self, loaded: Loaded) -> io::Result<()> {
+        for (name, secret) in &loaded.accounts {
+            if !self.accounts.restore(name, secret) {
+                let why = format!("the data folder has no sound password for account {name:?}");
+                return Err(io::Error::other(why));
+            }
+        }
+        for (tag, expires_ms) in loaded.revoked {
+            self.accounts.revoke(tag, expires_ms);
+        }
+        for room in loaded.rooms {
+            let number = self.room_or_new(&room.name).map_err(|(_, why)| {
+                io::Error::other(format!("the data folder has an unsound room: {why}"))
+            })?;
+            self.rooms[number as usize].number = room.number;
+            for past in room.past {
+                self.remember_past(number, past);
+            }
+        }
+        debug_assert!(self.rooms.len() <= ROOMS_MAX);
+        self.keeping = Some(Keeping::default());
+        Ok(())
+    }
+
+    fn remember_past(&mut self, room: u32, past: Past) {
+        let sender = self.accounts.known(&past.sender).unwrap_or_else(|| (&*past.sender).into());
+        let Past { number, text, at_ms, .. } = past;
+        self.remember(room, Stored { number, sender, text, at_ms });
+    }
+
+    /// Puts a want on the store's desk at the end of the turn, or refuses.
+    pub(crate) fn keep(&mut self, ticket: Ticket, want: Want, now_us: u64) -> Result<(), Failure> {
+        let Some(keeping) = &mut self.keeping else {
+            return fail("not_stored", "nothing is kept here");
+        };
+        let (bytes, pages) = (want.bytes(), usize::from(matches!(want, Want::Page { .. })));
+        let is_full = keeping.open >= STORE_JOBS_MAX
+            || keeping.bytes + bytes > STORE_BYTES_MAX
+            || keeping.pages + pages > STORE_PAGES_MAX;
+        if is_full {
+            self.counters.store_busy += 1;
+            return fail("busy", "too much waits to be stored or looked up; try again");
+        }
+        keeping.open += 1;
+        keeping.bytes += bytes;
+        keeping.pages += pages;
+        keeping.jobs.push(Job { ticket, want, since_us: now_us });
+        Ok(())
+    }
+
+    /// Gives the world what is to be stored and hashed.
+    pub(crate) fn hand_over(&mut self, world: &mut impl World) {
+        if let Some(keeping) = &mut self.keeping {
+            if !keeping.jobs.is_empty() {
+                world.store(&mut keeping.jobs);
+            }
+            self.counters.store_queue = keeping.open as u64;
+        }
+        if !self.hashing.jobs.is_empty() {
+            world.hash(&mut self.hashing.jobs);
+        }
+        self.counters.login_queue = self.hashing.open as u64;
+    }
+
+    /// The store has done a job.
+    pub(crate) fn stored(&mut self, done: store::Done, now: Now) {
+        let store::Done { job, outcome, begins } = done;
+        self.settle(&job, &outcome, now);
+        self.counters.store_commits += u64::from(begins);
+        let ticket = job.ticket;
+        let outcome = self.after_store(job, outcome, now);
+        let Some((id, dialect)) = self.asker(ticket) else { return };
+        self.answer(id, dialect, ticket.request, outcome);
+    }
+
+    /// Counts a job as done.
+    fn settle(&mut self, job: &Job, outcome: &Outcome, now: Now) {
+        let Some(keeping) = &mut self.keeping else { return };
+        keeping.open -= 1;
+        keeping.bytes -= job.want.bytes();
+        keeping.pages -= usize::from(matches!(job.want, Want::Page { .. }));
+        match outcome {
+            Outcome::Failed(trouble) => {
+                if !matches!(job.want, Want::Page { .. }) {
+                    keeping.trouble = Some(trouble.to_string());
+                }
+                self.counters.store_errors += 1;
+            }
+            Outcome::Page(_) => self.counters.store_pages += 1,
+            Outcome::Numbered(_) | Outcome::Added(_) | Outcome::Noted => keeping.trouble = None,
+        }
+        self.counters.store_wait_us += now.us.saturating_sub(job.since_us);
+    }
+
+    fn after_store(&mut self, job: Job, outcome: Outcome, now: Now) -> Answered<'static> {
+        match (job.want, outcome) {
+            (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
+                let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
+                self.publish(room, Stored { number, sender, text, at_ms }, now.us);
+                Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Account { name, password, secret }, Outcome::Added(is_new)) => {
+                self.registered(job.ticket, is_new, (&name, &password, &secret), now)
+            }
+            (Want::Revoke { tag, expires_ms }, Outcome::Noted) => {
+                self.accounts.revoke(tag, expires_ms);
+                Ok(Some(AnswerWhat::Done(Done {})))
+            }
+            (Want::Page { .. }, Outcome::Page(page)) => {
+                let messages = page.iter().map(Past::message).collect();
+                self.answer_page(job.ticket, History { messages });
+                Ok(None)
+            }
+            (want, _) => {
+                if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {
+                    self.conns[id].logging_in = false;
+                }
+                fail("not_stored", "the server could not store or look up this; it is not done")
+            }
+        }
+    }
+
+    fn answer_page(&mut self, ticket: Ticket, history: History<'_>) {
+        if let Some((id, dialect)) = self.asker(ticket) {
+            let what = AnswerWhat::History(history);
+            self.answer(id, dialect, ticket.request, Ok(Some(what)));
+        }
+    }
+
+    /// Whether a page that memory has given ends before what was asked for does, and the store
+    /// has more. `first` is the number of its first message.
+    pub(crate) fn is_cut_short(&self, room: u32, before: u32, limit: usize) -> bool {
+        if self.keeping.is_none() || limit == 0 {
+            return false;
+        }
+        let room = &self.rooms[room as usize];
+        let end = match before {
+            0 => u64::from(room.number) + 1,
+            _ => u64::from(before).min(u64::from(room.number) + 1),
+        };
+        let begin = end.saturating_sub(limit as u64).max(1);
+        let oldest = room.past.front().map_or(u64::from(room.number) + 1, |m| m.number.into());
+        begin < oldest && begin < end
+    }
+
+    /// Asks the store for a page of the past.
+    pub(crate) fn look_up(
+        &mut self,
+        ticket: Ticket,
+        name: &str,
+        (before, limit): (u32, usize),
+        now: Now,
+    ) -> Result<(), Failure> {
+        let limit = limit.min(PAGE_MESSAGES_MAX);
+        self.keep(ticket, Want::Page { name: name.into(), before, limit }, now.us)
+    }
+
+    /// Why the server is not well, if it is not.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let keeping = self.keeping.as_ref()?;
+        if let Some(trouble) = &keeping.trouble {
+            return Some(format!("the last write to the store failed: {trouble}"));
+        }
+        let is_full = keeping.open >= STORE_JOBS_MAX;
+        is_full.then(|| format!("{} requests wait for the store", keeping.open))
+    }
+}

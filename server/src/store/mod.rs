@@ -1,0 +1,216 @@
+//! What outlives the process: accounts, rooms, messages and revoked tokens in SQLite.
+//!
+//! One thread owns the [`Store`]. It takes all jobs that came while it was busy and writes them in
+//! one transaction; who asked is answered when that is committed, and not before.
+
+mod folder;
+mod read;
+mod schema;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::config::Commit;
+use crate::conn::Ticket;
+
+pub(crate) use folder::DataFolder;
+pub(crate) use read::{Loaded, Past, backup};
+
+/// How long another process, a backup or an inspection, may keep us from writing.
+const LOCK_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Why the store cannot do what it should, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble(pub(crate) String);
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Trouble {
+        Trouble(error.to_string())
+    }
+}
+
+/// Something to write or to look up.
+#[derive(Debug, Clone)]
+pub(crate) enum Want {
+    /// A message, to be numbered. `room` is the core's number of the room.
+    Say { room: u32, name: Box<str>, sender: Box<str>, text: Box<str>, at_ms: u64 },
+    /// A new account.
+    Account { name: Box<str>, password: Box<str>, secret: String },
+    /// A token that is no longer good.
+    Revoke { tag: [u8; 32], expires_ms: u64 },
+    /// The latest `limit` messages before number `before`.
+    Page { name: Box<str>, before: u32, limit: usize },
+}
+
+impl Want {
+    /// Memory it holds, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = match self {
+            Want::Say { name, sender, text, .. } => name.len() + sender.len() + text.len(),
+            Want::Account { name, password, secret } => name.len() + password.len() + secret.len(),
+            Want::Page { name, .. } => name.len(),
+            Want::Revoke { .. } => 0,
+        };
+        size_of::<Job>() + texts
+    }
+}
+
+/// A want and who has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) ticket: Ticket,
+    pub(crate) want: Want,
+    /// When it was asked, in microseconds since the start.
+    pub(crate) since_us: u64,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The message is stored under this number.
+    Numbered(u32),
+    /// The account is stored; `false` if there was one of that name.
+    Added(bool),
+    /// The token is noted.
+    Noted,
+    /// What was looked up, oldest first.
+    Page(Vec<Past>),
+    /// Nothing was stored.
+    Failed(Trouble),
+}
+
+/// A job that is done.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) job: Job,
+    pub(crate) outcome: Outcome,
+    /// Whether it is the first of a transaction.
+    pub(crate) begins: bool,
+}
+
+/// The open database.
+pub(crate) struct Store {
+    db: Connection,
+    commit: Commit,
+    /// The row of each room that was written to, and the number of its latest message.
+    rooms: HashMap<Box<str>, (i64, u32)>,
+}
+
+impl Store {
+    /// Opens a database, makes it if there is none, and brings it up to this version.
+    pub(crate) fn open(path: &Path, commit: Commit) -> Result<Store, Trouble> {
+        let wrong = |why: Trouble| Trouble(format!("{}: {why}", path.display()));
+        let open = || -> Result<Connection, Trouble> {
+            let mut db = Connection::open(path)?;
+            db.busy_timeout(LOCK_TIME_MAX)?;
+            db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+            // FULL syncs the log at each commit, NORMAL only when it is written back.
+            let level = if commit == Commit::Late { "NORMAL" } else { "FULL" };
+            db.pragma_update(None, "synchronous", level)?;
+            schema::migrate(&mut db)?;
+            Ok(db)
+        };
+        Ok(Store { db: open().map_err(wrong)?, commit, rooms: HashMap::new() })
+    }
+
+    /// Does jobs: what is to be written first, in one transaction or one each, then what is to be
+    /// looked up. What is given back keeps the order of what was written.
+    pub(crate) fn carry_out(&mut self, jobs: Vec<Job>) -> Vec<Done> {
+        let is_page = |job: &Job| matches!(job.want, Want::Page { .. });
+        let (pages, mut writes): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_page);
+        let mut done = Vec::with_capacity(pages.len() + writes.len());
+        while !writes.is_empty() {
+            let count = if self.commit == Commit::Message { 1 } else { writes.len() };
+            let batch = writes.drain(..count).collect();
+            self.commit(batch, &mut done);
+        }
+        for job in pages {
+            let outcome = self.page(&job.want).map_or_else(Outcome::Failed, Outcome::Page);
+            done.push(Done { job, outcome, begins: false });
+        }
+        done
+    }
+
+    fn commit(&mut self, batch: Vec<Job>, done: &mut Vec<Done>) {
+        let outcomes = self.write(&batch).unwrap_or_else(|trouble| {
+            self.rooms.clear(); // the numbers that were given are not
+            batch.iter().map(|_| Outcome::Failed(trouble.clone())).collect()
+        });
+        let pairs = batch.into_iter().zip(outcomes).enumerate();
+        done.extend(pairs.map(|(at, (job, outcome))| Done { job, outcome, begins: at == 0 }));
+    }
+
+    fn write(&mut self, batch: &[Job]) -> Result<Vec<Outcome>, Trouble> {
+        let change = self.db.transaction()?;
+        let outcomes = batch
+            .iter()
+            .map(|job| put(&change, &mut self.rooms, &job.want))
+            .collect::<Result<Vec<Outcome>, Trouble>>()?;
+        change.commit()?;
+        Ok(outcomes)
+    }
+}
+
+/// Writes one want into a transaction.
+fn put(
+    change: &Transaction<'_>,
+    rooms: &mut HashMap<Box<str>, (i64, u32)>,
+    want: &Want,
+) -> Result<Outcome, Trouble> {
+    match want {
+        Want::Say { name, sender, text, at_ms, .. } => {
+            let (room, latest) = room(change, rooms, name)?;
+            let Some(number) = latest.checked_add(1) else {
+                return Ok(Outcome::Failed(Trouble("the room has no more numbers".to_owned())));
+            };
+            let insert = "INSERT INTO messages (room, number, sender, text, at_ms) \
+                          VALUES (?1, ?2, ?3, ?4, ?5)";
+            let row = params![room, number, sender, text, *at_ms as i64];
+            change.prepare_cached(insert)?.execute(row)?;
+            rooms.insert(name.clone(), (room, number));
+            Ok(Outcome::Numbered(number))
+        }
+        Want::Account { name, secret, .. } => {
+            let insert = "INSERT OR IGNORE INTO accounts (name, secret) VALUES (?1, ?2)";
+            let count = change.prepare_cached(insert)?.execute(params![name, secret])?;
+            Ok(Outcome::Added(count == 1))
+        }
+        Want::Revoke { tag, expires_ms } => {
+            let insert = "INSERT OR IGNORE INTO revoked (tag, expires_ms) VALUES (?1, ?2)";
+            change.prepare_cached(insert)?.execute(params![&tag[..], *expires_ms as i64])?;
+            Ok(Outcome::Noted)
+        }
+        Want::Page { .. } => Ok(Outcome::Page(Vec::new())), // looked up, never written
+    }
+}
+
+/// The row of a room, made if there is none, and the number of its latest message.
+fn room(
+    change: &Transaction<'_>,
+    rooms: &mut HashMap<Box<str>, (i64, u32)>,
+    name: &str,
+) -> Result<(i64, u32), Trouble> {
+    if let Some(known) = rooms.get(name) {
+        return Ok(*known);
+    }
+    let find = "SELECT id, (SELECT coalesce(max(number), 0) FROM messages WHERE room = id) \
+                FROM rooms WHERE name = ?1";
+    let found = change.query_row(find, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    change.execute("INSERT INTO rooms (name) VALUES (?1)", [name])?;
+    Ok((change.last_insert_rowid(), 0))
+}
