@@ -80,7 +80,7 @@ pub enum Verdict {
     Law(Law),
     /// They support several alike, the likeliest first.
     CannotTell(Vec<Law>),
-    /// There are too few sizes, or too few points with a cost.
+    /// There are too few sizes or runs with a cost.
     TooFew,
 }
 
@@ -132,7 +132,12 @@ fn judged(points: &[Point]) -> Laws {
         left_out: 0,
     };
     if sizes.n.len() >= SIZES_MIN {
-        laws.ranked = Law::ALL.iter().filter_map(|&law| Fit::of(law, points, &sizes)).collect();
+        // With few runs AICc weighs coefficients so heavily that a constant would win over what
+        // plainly grows, or be all that can be fitted.
+        let Bounds { low, high } = laws.exponent.1;
+        let grows = low > 0.0 || high < 0.0;
+        let candidates = Law::ALL.iter().filter(|&&law| !(grows && law == Law::Constant));
+        laws.ranked = candidates.filter_map(|&law| Fit::of(law, points, &sizes)).collect();
         laws.ranked.sort_by(|a, b| a.aicc.total_cmp(&b.aicc));
         laws.judge();
         laws.misfit_p = laws.best().and_then(|fit| misfit(fit, &sizes));

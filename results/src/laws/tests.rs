@@ -120,6 +120,10 @@ fn degenerate_points_make_no_law_and_no_panic() {
         assert!(laws.predict(1.0).is_none());
     }
     assert_eq!(few(&[(1.0, 0.0), (2.0, f64::INFINITY)]).left_out, 2);
+    // Four runs fit a constant, and nothing else: what grows is not called one.
+    let four = few(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.1)]);
+    assert_eq!(four.verdict, Verdict::TooFew);
+    assert!(four.predict(10.0).is_none() && (four.exponent.0 - 1.0).abs() < 0.1);
     let exact = few(&[(1.0, 3.0), (2.0, 12.0), (3.0, 27.0), (4.0, 48.0), (5.0, 75.0)]);
     assert_eq!(exact.verdict, Verdict::Law(Law::Quadratic));
     let huge = few(&[(1e-300, 1e300), (1.0, 1e-300), (1e300, 1.0), (1e308, 5.0), (2.0, 1e308)]);

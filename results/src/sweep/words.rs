@@ -32,7 +32,7 @@ pub(super) fn short_verdict(growth: &Growth) -> String {
         Verdict::CannotTell(laws) => {
             laws.iter().map(|law| law.name()).collect::<Vec<_>>().join(", ")
         }
-        Verdict::TooFew => "too few sizes".to_owned(),
+        Verdict::TooFew => "too few runs".to_owned(),
     }
 }
 
@@ -102,6 +102,8 @@ pub(super) fn verdict(laws: &Laws) -> String {
         Verdict::CannotTell(laws) => {
             format!("law: these runs cannot tell between {}{next}", names(laws))
         }
-        Verdict::TooFew => format!("law: fewer than {SIZES_MIN} sizes with a cost above zero"),
+        Verdict::TooFew => {
+            format!("law: too few runs with a cost above zero; it takes {SIZES_MIN} sizes, or more")
+        }
     }
 }
