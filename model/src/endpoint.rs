@@ -86,7 +86,7 @@ pub enum EncryptionStart {
     Never,
     /// With the first byte.
     AtOnce,
-    /// When the session asks for it ([`Effects::secure`]), if it does.
+    /// When the session asks for it ([`crate::Effects::secure`]), if it does.
     Asked,
 }
 
