@@ -21,6 +21,9 @@ mod streams;
 
 /// Everything that is waited for has to happen within this time.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// Longest time in which a Prosody listens everywhere, and how many are tried.
+const START_TIME: Duration = Duration::from_secs(15);
+const STARTS_MAX: u32 = 4;
 /// How long a socket without data is listened to before the next one's turn.
 const TURN: Duration = Duration::from_millis(1);
 const RUN: u32 = 77;
@@ -33,28 +36,37 @@ struct Target {
     directory: PathBuf,
     http: u16,
     c2s: u16,
+    /// A port that the configuration may use.
+    spare: u16,
 }
 
 impl Target {
     fn start() -> Option<Target> {
-        Target::start_as(|config| config)
+        Target::start_as(|config, _| config)
     }
 
-    /// A Prosody whose configuration is altered.
-    fn start_as(alter: impl Fn(String) -> String) -> Option<Target> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../targets/prosody");
+    /// A Prosody whose configuration is altered; what alters it is given a free port.
+    fn start_as(alter: impl Fn(String, u16) -> String) -> Option<Target> {
         if !Path::new("/usr/bin/prosody").exists() {
             eprintln!("skipped: /usr/bin/prosody is not installed");
             return None;
         }
-        let [c2s, http] = free_ports();
+        // Somebody else may take a port that was free: Prosody then goes on without it.
+        let started = (0..STARTS_MAX).find_map(|_| Target::start_once(&alter));
+        Some(started.expect("prosody did not come up"))
+    }
+
+    /// `None` if it does not listen everywhere in time.
+    fn start_once(alter: impl Fn(String, u16) -> String) -> Option<Target> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../targets/prosody");
+        let [c2s, http, spare] = free_ports();
         let directory = std::env::temp_dir().join(format!("throng-prosody-{http}"));
         std::fs::create_dir(&directory).unwrap();
         for file in ["prosody.cfg.lua", "mod_lab_vcard.lua"] {
             std::fs::copy(folder.join(file), directory.join(file)).unwrap();
         }
         let config = directory.join("prosody.cfg.lua");
-        std::fs::write(&config, alter(std::fs::read_to_string(&config).unwrap())).unwrap();
+        std::fs::write(&config, alter(std::fs::read_to_string(&config).unwrap(), spare)).unwrap();
         let accounts = directory.join("localhost/accounts");
         std::fs::create_dir_all(&accounts).unwrap();
         let account = format!("return {{ [\"password\"] = \"{PASSWORD}\"; }};\n");
@@ -73,10 +85,13 @@ impl Target {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let target = Target { child, directory, http, c2s };
+        let target = Target { child, directory, http, c2s, spare };
         let begin = clock();
-        while TcpStream::connect(("127.0.0.1", http)).is_err() {
-            assert!(begin.elapsed() < DEADLINE, "prosody did not come up");
+        let listens = |port| TcpStream::connect(("127.0.0.1", port)).is_ok();
+        while !listens(http) || !listens(c2s) {
+            if begin.elapsed() > START_TIME {
+                return None;
+            }
             std::thread::yield_now();
         }
         Some(target)
@@ -115,8 +130,8 @@ impl Drop for Target {
     }
 }
 
-fn free_ports() -> [u16; 2] {
-    let listeners = [0, 0].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
+fn free_ports() -> [u16; 3] {
+    let listeners = [0; 3].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 

@@ -155,7 +155,7 @@ fn three_people_become_contacts() {
     assert_eq!(failures(&people), [] as [&Event; 0]);
 }
 
-fn locking(config: String) -> String {
+fn locking(config: String, _: u16) -> String {
     let altered = config.replace("muc_room_locking = false", "muc_room_locking = true");
     assert_ne!(config, altered);
     altered

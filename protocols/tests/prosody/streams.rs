@@ -12,8 +12,8 @@ const LOGINS: [Request<'static>; 3] = [
 ];
 
 /// A Prosody that also manages streams, makes accounts and lets components in.
-fn start(component_port: u16) -> Option<Target> {
-    Target::start_as(|config| {
+fn start() -> Option<Target> {
+    Target::start_as(|config, component_port| {
         let rows = [
             (
                 "modules_enabled = { \"roster\"",
@@ -53,7 +53,7 @@ fn enter(people: &mut [Person], port: u16) {
 
 #[test]
 fn three_people_prove_themselves_and_talk() {
-    let Some(target) = start(free_ports()[0]) else { return };
+    let Some(target) = start() else { return };
     let mut people = crowd(&target, SMACKS, &["", "scram-sha-1", "plain"]);
     enter(&mut people, target.c2s);
     assert_eq!(people[0].count("v="), 0, "what a proof says is base64");
@@ -73,7 +73,7 @@ fn three_people_prove_themselves_and_talk() {
 
 #[test]
 fn a_lost_conversation_is_resumed_and_nothing_is_missed() {
-    let Some(target) = start(free_ports()[0]) else { return };
+    let Some(target) = start() else { return };
     let port = target.c2s;
     let mut people = crowd(&target, SMACKS, &["", ""]);
     enter(&mut people, port);
@@ -100,7 +100,7 @@ fn a_lost_conversation_is_resumed_and_nothing_is_missed() {
 
 #[test]
 fn accounts_are_made_once() {
-    let Some(target) = start(free_ports()[0]) else { return };
+    let Some(target) = start() else { return };
     let login = Request::Login { name: "newcomer", password: "of today" };
     for _ in 0..2 {
         let mut person = crowd(&target, REGISTER, &[""]).remove(0);
@@ -114,8 +114,8 @@ fn accounts_are_made_once() {
 
 #[test]
 fn a_component_enters_a_room_and_talks() {
-    let port = free_ports()[0];
-    let Some(target) = start(port) else { return };
+    let Some(target) = start() else { return };
+    let port = target.spare;
     let begin = clock();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(begin.elapsed() < DEADLINE, "no component can connect");
