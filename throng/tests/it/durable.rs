@@ -122,11 +122,10 @@ impl Client {
         for number in 0.. {
             let text = format!("{prefix} {number}");
             let say = format!(r#"{{"room":"live","text":"{text}"}}"#);
-            // Who cannot write any more may still have something to read.
-            if let Some(id) = self.ask("say", &say) {
-                open.insert(id, text);
-            }
-            while open.len() >= OPEN_MAX || last.starts_with("<close>") {
+            let asked = self.ask("say", &say);
+            open.extend(asked.map(|id| (id, text)));
+            // Who cannot write any more may still have something to read, up to the end.
+            while asked.is_none() || open.len() >= OPEN_MAX || last.starts_with("<close>") {
                 let Some(json) = self.hear() else { return (answered, last) };
                 if let Some((id, number)) = said(&json) {
                     answered.insert(number, open.remove(&id).expect("asked once"));
