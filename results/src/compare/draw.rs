@@ -151,7 +151,9 @@ fn sentence(comparison: &Comparison) -> String {
             });
             let seen: Vec<String> = seen.collect();
             match seen.is_empty() {
-                true => "no figure differs as far as these runs can tell.".to_owned(),
+                true => "no figure differs as far as these runs can tell, which is little: see \
+                         the notes."
+                    .to_owned(),
                 false => format!(
                     "no figure differs as far as these runs can tell; they would have shown {}.",
                     seen.join(", ")
