@@ -6,6 +6,7 @@
 //! - `store`: what is kept in SQLite; `durable`: storing first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
+//! - `door`, [`origin`], `tls`, `journal`: who may come, how fast and how, and what is told of it
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
@@ -18,26 +19,35 @@ mod conn;
 mod core;
 mod counters;
 mod desk;
+mod door;
 mod durable;
 mod event_loop;
 mod fanout;
 pub mod fault;
 mod faulty;
+mod journal;
 mod log;
 mod login;
+pub mod origin;
 mod pages;
 mod password;
 mod request;
 mod room;
+mod secure;
 mod store;
 mod sys;
+mod telling;
 mod throttle;
+mod tls;
 mod token;
 mod workers;
 
-pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
+pub use config::{Avatars, Commit, Config, HashCost, Pin, Presence, check_exposure};
 pub use counters::Counters;
-pub use event_loop::{Handle, Outcome, Stop, run, spawn};
+pub use event_loop::{Handle, Outcome, Server, Stop, prepare, run, spawn};
+pub use journal::LogForm;
+pub use origin::Origin;
+pub use tls::Keys;
 pub use token::{Token, Tokens};
 
 /// Copies the database of a data folder into a new file, whether a server is using it or not.

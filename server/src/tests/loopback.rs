@@ -141,7 +141,7 @@ fn a_page_and_a_full_server() {
     second.read_to_string(&mut refusal).unwrap();
     assert!(refusal.starts_with("HTTP/1.1 503 "), "{refusal}");
     let text = page(&mut first, "/metrics");
-    assert!(text.contains("\nyardstick_refused_total 1\n"), "{text}");
+    assert!(text.contains("\nyardstick_refused_total{cause=\"full\"} 1\n"), "{text}");
     drop(first);
     assert_eq!(server.stop().unwrap().counters.refused, 1);
 }

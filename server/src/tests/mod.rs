@@ -1,4 +1,5 @@
 //! Conversations with the core in memory, and a few over loopback.
+mod door;
 mod durable;
 mod faults;
 mod kills;
@@ -9,3 +10,4 @@ mod net;
 mod property;
 mod sessions;
 mod talks;
+mod tls;
