@@ -278,7 +278,8 @@ fn talk(
     let mut bytes = Vec::new();
     let text = format!("{}{}", MARK, "t".repeat(TEXT_BYTES - MARK.len()));
     for _ in 0..burst {
-        put(&mut bytes, RequestWhat::Say(Say { room: "live".into(), text: text.as_str().into() }));
+        let (room, text) = ("live".into(), text.as_str().into());
+        put(&mut bytes, RequestWhat::Say(Say { room, text, ..Say::default() }));
     }
     let (start_ns, start_bytes) = (yardstick.cpu_ns()?, crowd.bytes);
     for _ in 0..BURSTS {

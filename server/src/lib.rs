@@ -3,7 +3,8 @@
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
-//! - `store`: what is kept in SQLite; `durable`: storing first, answering then
+//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
+//!   first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `door`, [`origin`], `tls`, `journal`: who may come, how fast and how, and what is told of it
@@ -14,6 +15,7 @@
 //! gets one write a flush. There is no queue and no task per receiver.
 mod auth;
 mod avatar;
+mod change;
 pub mod config;
 mod conn;
 mod core;
