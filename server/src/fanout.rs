@@ -80,6 +80,7 @@ impl Core {
 
     fn flush_room(&mut self, number: u32, world: &mut impl World) {
         self.counters.flushes += 1;
+        self.note_flush_wait(number, world);
         let announced = self.rooms[number as usize].announce(&mut self.scratch);
         for dialect in Dialect::ALL {
             self.flush_lane(number, dialect, announced.as_ref(), world);

@@ -183,12 +183,20 @@ impl Journal {
     /// Tells how many lines were kept back, where the second they came in is over.
     pub(crate) fn tidy(&mut self) {
         let second = self.now_ms / 1_000;
-        let is_over = |gate: &Gate| gate.kept_back > 0 && gate.second != second;
-        let over: Vec<_> = self.gates.iter_mut().filter(|(_, gate)| is_over(gate)).collect();
-        let over: Vec<_> =
-            over.into_iter().map(|(event, gate)| (*event, std::mem::take(gate))).collect();
-        for (event, gate) in over {
-            self.tell_kept_back(event, gate.kept_back);
+        self.tell_of(|gate| gate.second != second);
+    }
+
+    /// Tells how many lines were kept back until now.
+    pub(crate) fn tell_all(&mut self) {
+        self.tell_of(|_| true);
+    }
+
+    fn tell_of(&mut self, is_over: impl Fn(&Gate) -> bool) {
+        let over = self.gates.iter_mut().filter(|(_, gate)| gate.kept_back > 0 && is_over(gate));
+        let over: Vec<(&'static str, u64)> =
+            over.map(|(event, gate)| (*event, std::mem::take(&mut gate.kept_back))).collect();
+        for (event, kept_back) in over {
+            self.tell_kept_back(event, kept_back);
         }
     }
 
@@ -223,8 +231,7 @@ impl Journal {
 impl Drop for Journal {
     /// Waits until the last lines are written, but not for ever.
     fn drop(&mut self) {
-        self.now_ms += 1_000;
-        self.tidy();
+        self.tell_all();
         let Some(shared) = self.shared.take() else { return };
         let mut queue = shared.lock();
         queue.is_closed = true;
@@ -296,7 +303,9 @@ fn text_line(now_ms: u64, level: Level, event: &str, fields: &[Field<'_>]) -> St
 
 /// The beginning of a text, whole characters.
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LOG_FIELD_BYTES_MAX)]
+    let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= LOG_FIELD_BYTES_MAX;
+    let last = text.char_indices().take_while(fits).last();
+    &text[..last.map_or(0, |(at, letter)| at + letter.len_utf8())]
 }
 
 /// A time as RFC 3339 has it, in UTC. Days are counted in eras of 400 years that begin in March, so

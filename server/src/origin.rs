@@ -1,4 +1,4 @@
-//! Where a page comes from: whether its WebSocket may connect here (RFC 6454, RFC 6455 section 10.2).
+//! Where a page comes from, and whether it may connect here (RFC 6454, RFC 6455 section 10.2).
 
 use std::fmt;
 use std::str::FromStr;

@@ -259,6 +259,7 @@ impl Core {
     pub(crate) fn publish(&mut self, room_number: u32, stored: Stored, now_us: u64) {
         let room = &mut self.rooms[room_number as usize];
         room.number = stored.number;
+        room.unflushed_since_us.get_or_insert(now_us);
         let receivers = room.len() as u32;
         self.counters.messages += 1;
         self.counters.deliveries += u64::from(receivers);

@@ -1,12 +1,19 @@
-//! The lines of the log that tell of the server as a whole: its start, its end, its certificate.
+//! What is told of the server as a whole: its start, its end, its certificate, how long it waits.
 
 use std::net::SocketAddr;
 
 use crate::config::Commit;
-use crate::core::Core;
+use crate::core::{Core, World};
 use crate::journal::{Level, Value};
 
 impl Core {
+    /// A room is about to flush: its oldest message has waited until now.
+    pub(crate) fn note_flush_wait(&mut self, room: u32, world: &mut impl World) {
+        if let Some(since_us) = self.rooms[room as usize].unflushed_since_us.take() {
+            self.counters.flush_waits.add(world.now_us().saturating_sub(since_us));
+        }
+    }
+
     /// The server serves from now on.
     pub(crate) fn tell_start(&mut self, address: SocketAddr) {
         let config = &self.config;
@@ -38,6 +45,7 @@ impl Core {
 
     /// The server has ended.
     pub(crate) fn tell_stop(&mut self) {
+        self.journal.tell_all();
         let counters = &self.counters;
         let fields = [
             ("accepted", Value::Number(counters.accepted)),

@@ -18,7 +18,7 @@ mod trial;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
-/// What the command line asks for; where it makes no sense, or asks for help, the answer is printed.
+/// What the command line asks for; if that is help, or makes no sense, this is the end.
 fn command() -> Command {
     match Cli::read(Cli::grammar(), std::env::args_os()) {
         Ok(cli) => cli.command,

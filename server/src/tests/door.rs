@@ -8,6 +8,24 @@ use protocols::yardstick::{Encoding, PATH};
 use super::net::Net;
 use crate::{Config, HashCost};
 
+/// Times that are told are those that were waited.
+#[test]
+fn the_oldest_message_of_a_flush_tells_how_long_it_has_waited() {
+    let mut net = Net::new(Config::default(), 1);
+    let ann = net.person("ann", Encoding::Json);
+    net.ask(ann, r#"{"join":{"room":"r"}}"#);
+    net.settle();
+    let before = net.core.counters.flush_waits.count();
+    let say = r#"{"say":{"room":"r","text":"x"}}"#;
+    net.ask(ann, say);
+    net.wires.now.us += 3_000;
+    net.ask(ann, say);
+    net.settle();
+    let text = net.core.counters.prometheus();
+    assert_eq!(net.core.counters.flush_waits.count(), before + 1, "one of two: {text}");
+    assert!(text.contains("flush_wait_seconds_sum 0.004\n"), "{text}");
+}
+
 const MINUTE_US: u64 = 60_000_000;
 
 fn login(net: &mut Net, name: &str, password: &str) -> String {

@@ -142,7 +142,10 @@ fn everything_arrives_in_any_pieces_and_little_waits() {
                 }
                 let waits = sent[1].saturating_sub(pair.heard[1].len());
                 // A record that has come in part is not heard yet.
-                assert!(waits <= TLS_WAITING_BYTES_MAX + RECORD_BYTES_MAX, "seed {seed}: {waits} bytes wait");
+                assert!(
+                    waits <= TLS_WAITING_BYTES_MAX + RECORD_BYTES_MAX,
+                    "seed {seed}: {waits} bytes wait"
+                );
             }
             pair.pump(&mut rng);
             if sent == [40_000, 200_000] && pair.heard[1].len() == 200_000 {

@@ -37,6 +37,9 @@ mod hostile;
 // The yardstick with a data folder: killed, stopped, copied.
 mod durable;
 
+// The yardstick as an operator has it: settings, logs, certificates, what cannot start.
+mod operations;
+
 // Encrypted targets.
 mod tls;
 
