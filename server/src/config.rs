@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use protocols::wire::origin::Origin;
+
 use crate::fault::Rules;
 use crate::journal::LogForm;
-use crate::origin::Origin;
 use crate::password::Cost;
 use crate::sys;
 use crate::tls::Keys;

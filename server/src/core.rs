@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use protocols::wire::deflate::Inflated;
 use protocols::wire::frame::{self, Frame, Limits, Opcode, close_code};
-use protocols::wire::http;
+use protocols::wire::{http, origin};
 use protocols::yardstick::{self, Encoding, Request};
 use slab::Slab;
 
@@ -21,7 +21,6 @@ use crate::durable::Keeping;
 use crate::faulty::Faulty;
 use crate::journal::{Field, Journal, Level, Value};
 use crate::login::{HashJob, Hashing};
-use crate::origin;
 use crate::pages;
 use crate::request::fail;
 use crate::room::Room;

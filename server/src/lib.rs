@@ -7,7 +7,7 @@
 //!   first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
-//! - `door`, [`origin`], `tls`, `journal`: who may come, how fast and how, and what is told of it
+//! - `door`, `tls`, `secure`, `journal`, `telling`: who may come, how fast and how, and what is told of it
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
@@ -30,7 +30,6 @@ mod faulty;
 mod journal;
 mod log;
 mod login;
-pub mod origin;
 mod pages;
 mod password;
 mod request;
@@ -48,7 +47,7 @@ pub use config::{Avatars, Commit, Config, HashCost, Pin, Presence, check_exposur
 pub use counters::Counters;
 pub use event_loop::{Handle, Outcome, Server, Stop, prepare, run, spawn};
 pub use journal::LogForm;
-pub use origin::Origin;
+pub use protocols::wire::origin::Origin;
 pub use tls::Keys;
 pub use token::{Token, Tokens};
 
