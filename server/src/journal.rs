@@ -325,13 +325,13 @@ fn time_of(unix_ms: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     use super::*;
 
-    /// A place to write to: what was written, once it may go on.
-    struct Sink {
+    /// A place to write to, which tells what was written once it may go on.
+    pub(crate) struct Sink {
         written: Sender<String>,
         go: Option<Receiver<()>>,
     }
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    fn sink() -> (Sink, Receiver<String>) {
+    pub(crate) fn sink() -> (Sink, Receiver<String>) {
         let (written, heard) = channel();
         (Sink { written, go: None }, heard)
     }

@@ -7,7 +7,7 @@
 //!   first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
-//! - `door`, `tls`, `secure`, `journal`, `telling`: who may come, how fast and how, and what is told of it
+//! - `door`, `tls`, `secure`: who may come, how, how fast; `journal`, `telling`: what is told of it
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!

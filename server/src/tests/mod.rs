@@ -2,6 +2,7 @@
 mod door;
 mod durable;
 mod faults;
+mod journal;
 mod kills;
 mod knobs;
 mod limits;

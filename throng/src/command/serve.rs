@@ -24,9 +24,9 @@ pub(crate) fn serve(args: ServeArgs) -> Ending {
     let listener = listen(args.listen)?;
     let unable = |error| Failure::unmeasured(format!("the yardstick failed: {error}"));
     let address = listener.local_addr().map_err(unable)?;
-    let server = prepare(config, listener).map_err(unable)?;
     let stop = Stop::new();
     stop_on_signal(&stop).map_err(unable)?;
+    let server = prepare(config, listener).map_err(unable)?;
     eprintln!("yardstick: {scheme}://{address}{}", protocols::yardstick::PATH);
     if !is_kept && !args.ephemeral {
         eprintln!(
