@@ -1,5 +1,6 @@
 //! The command line.
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use server::config as limits;
 use std::ffi::OsString;
@@ -81,6 +82,20 @@ impl Cli {
         let matches = grammar.try_get_matches_from(words)?;
         Cli::from_arg_matches(&matches)
     }
+}
+
+/// The variable of the environment whose value an error is about.
+pub(crate) fn variable_of(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    // As in `--flush-window <DURATION>`.
+    let flag = text(ContextKind::InvalidArg)?.split(' ').next()?.strip_prefix("--")?;
+    let name = format!("{SERVE_PREFIX}{}", flag.to_uppercase().replace('-', "_"));
+    let value = std::env::var(&name).ok()?;
+    let invalid = text(ContextKind::InvalidValue)?;
+    value.split(',').any(|part| part == invalid).then_some(name)
 }
 
 /// What is to be run.

@@ -22,7 +22,12 @@ use std::process::ExitCode;
 fn command() -> Command {
     match Cli::read(Cli::grammar(), std::env::args_os()) {
         Ok(cli) => cli.command,
-        Err(error) => error.exit(),
+        Err(error) => {
+            if let Some(variable) = cli::variable_of(&error) {
+                eprintln!("throng: the variable {variable} of the environment makes no sense");
+            }
+            error.exit()
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod limits;
 mod loopback;
 mod net;
 mod property;
+mod secure;
 mod sessions;
 mod talks;
 mod tls;

@@ -141,6 +141,24 @@ fn what_cannot_start_says_why() {
     });
 }
 
+#[test]
+fn a_variable_that_makes_no_sense_is_named() {
+    let folder = Folder::new("variables");
+    let rows = [
+        ("THRONG_SERVE_FLUSH_WINDOW", "20", "20us, 20ms or 1s"),
+        ("THRONG_SERVE_ORIGIN", "http://a,b", "https://chat.example"),
+        ("THRONG_SERVE_EXPOSE", "maybe", "maybe"),
+        ("THRONG_SERVE_HISTORY", "", "THRONG_SERVE_HISTORY"),
+    ];
+    for_each(&rows, |(name, value, help)| {
+        let answer = folder.start_with(&[(name, value)], ["serve"]).end();
+        assert_eq!(answer.code, Some(2), "{name}: {}", answer.stderr);
+        for word in [name, help] {
+            assert!(answer.stderr.contains(word), "{name}: no {word:?}: {}", answer.stderr);
+        }
+    });
+}
+
 /// Logs in by password over a socket of its own; `true` if it is welcome.
 fn login(address: SocketAddr, name: &str, password: &str) -> bool {
     let mut stream = connect(address);
