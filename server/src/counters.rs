@@ -159,8 +159,8 @@ impl Counters {
         text
     }
 
-    fn rows(&self) -> [(&'static str, &'static str, u64); 29] {
-        [
+    fn rows(&self) -> Vec<(&'static str, &'static str, u64)> {
+        vec![
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
             ("rooms", "gauge", self.rooms),
