@@ -6,6 +6,7 @@
 
 use crate::core::{Core, Now};
 use crate::request::Answered;
+use crate::rights;
 use crate::store::{Job, Outcome, Want};
 
 impl Core {
@@ -30,6 +31,9 @@ impl Core {
     fn decide(&self, want: &Want) -> Outcome {
         match want {
             Want::Revoke { .. } => Outcome::Noted,
+            Want::Rights { room, by, act } => {
+                Outcome::judged(rights::judge(act, &self.case(room, by, act)), room)
+            }
             // These have shorter ways of their own where nothing is kept.
             Want::Say { .. } | Want::Account { .. } | Want::Page { .. } => Outcome::Noted,
         }

@@ -26,6 +26,17 @@ pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 pub const ROOMS_PER_PERSON_MAX: usize = 256;
 /// Rooms a server has.
 pub const ROOMS_MAX: usize = 10_000;
+/// Rooms in one answer.
+pub const ROOMS_PAGE_MAX: usize = 1_000;
+/// Roles in one room; they come in one answer.
+pub const ROLES_MAX: usize = 20_000;
+/// Roles in all rooms together.
+pub const ROLES_TOTAL_MAX: usize = 1_000_000;
+/// Longest time that slow mode asks to wait.
+pub const SLOW_TIME_MAX: Duration = Duration::from_secs(6 * 3600);
+/// People of one room whose last message is remembered for slow mode; beyond it those are forgotten
+/// who spoke earliest.
+pub const SPEAKERS_MAX: usize = 4_096;
 /// Accounts a server has.
 pub const ACCOUNTS_MAX: usize = 1_000_000;
 /// Messages in one answer.

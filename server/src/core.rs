@@ -63,6 +63,8 @@ pub(crate) struct Core {
     pub(crate) conns: Slab<Conn>,
     pub(crate) rooms: Vec<Room>,
     pub(crate) room_numbers: HashMap<Rc<str>, u32>,
+    /// The same in the order of names.
+    pub(crate) rooms_by_name: BTreeMap<Rc<str>, u32>,
     pub(crate) counters: Counters,
     pub(crate) faulty: Faulty,
     /// Rooms with something to flush.
@@ -94,6 +96,7 @@ impl Core {
             conns: Slab::new(),
             rooms: Vec::new(),
             room_numbers: HashMap::new(),
+            rooms_by_name: BTreeMap::new(),
             counters: Counters {
                 errors: BTreeMap::new(),
                 faults: BTreeMap::new(),

@@ -5,14 +5,15 @@ use std::io;
 
 use protocols::yardstick::{AnswerWhat, Done, History, Millis, Said};
 
+use crate::auth::is_name;
 use crate::config::{
-    PAGE_MESSAGES_MAX, ROOMS_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
+    PAGE_MESSAGES_MAX, ROOM_BYTES_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
 };
 use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
 use crate::request::{Answered, Failure, fail};
 use crate::room::Stored;
-use crate::store::{self, Job, Loaded, Outcome, Past, Want};
+use crate::store::{self, Job, Loaded, LoadedRoom, Outcome, Past, Want};
 
 /// What waits for the store, and how the store is.
 #[derive(Debug, Default)]
@@ -42,17 +43,27 @@ impl Core {
             self.accounts.revoke(tag, expires_ms);
         }
         for room in loaded.rooms {
-            let number = self.room_or_new(&room.name).map_err(|(_, why)| {
-                io::Error::other(format!("the data folder has an unsound room: {why}"))
-            })?;
-            self.rooms[number as usize].number = room.number;
+            let number = self.restore_room(&room)?;
             for past in room.past {
                 self.remember_past(number, past);
             }
         }
-        debug_assert!(self.rooms.len() <= ROOMS_MAX);
         self.keeping = Some(Keeping::default());
         Ok(())
+    }
+
+    /// A room as the store has it. The limit of rooms does not count: it was kept when the room
+    /// was made, by as many as were under way.
+    fn restore_room(&mut self, room: &LoadedRoom) -> io::Result<u32> {
+        let is_sound = is_name(&room.name, ROOM_BYTES_MAX);
+        if !is_sound || self.room_numbers.contains_key(&*room.name) {
+            let why = format!("the data folder has an unsound room {:?}", room.name);
+            return Err(io::Error::other(why));
+        }
+        let number = self.make_room(&room.name);
+        self.rooms[number as usize].number = room.number;
+        self.restore_rights(number, room);
+        Ok(number)
     }
 
     fn remember_past(&mut self, room: u32, past: Past) {
@@ -143,6 +154,10 @@ impl Core {
             }
             (Want::Revoke { tag, expires_ms }, Outcome::Noted) => {
                 self.accounts.revoke(tag, expires_ms);
+                Ok(Some(AnswerWhat::Done(Done {})))
+            }
+            (Want::Rights { room, by, act }, Outcome::Noted) => {
+                self.ruled(&room, &by, &act);
                 Ok(Some(AnswerWhat::Done(Done {})))
             }
             (Want::Page { .. }, Outcome::Page(page)) => {

@@ -5,6 +5,7 @@
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
 //!   first, answering then
+//! - `rights`: who may do what in a room with an owner; `owned`, `moderation`: its state and requests
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
@@ -27,9 +28,12 @@ pub mod fault;
 mod faulty;
 mod log;
 mod login;
+mod moderation;
+mod owned;
 mod pages;
 mod password;
 mod request;
+mod rights;
 mod room;
 mod store;
 mod sys;

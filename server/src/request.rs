@@ -52,6 +52,17 @@ impl Core {
             Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
             Some(RequestWhat::Avatar(get)) => self.avatar(&get.hash).map(Some),
             Some(RequestWhat::Revoke(revoke)) => self.revoke(id, request.id, &revoke, now),
+            Some(RequestWhat::Create(create)) => self.create(id, request.id, &create, now),
+            Some(RequestWhat::Configure(wish)) => self.configure(id, request.id, &wish, now),
+            Some(RequestWhat::Grant(grant)) => self.grant(id, request.id, &grant, now),
+            Some(RequestWhat::Kick(kick)) => self.kick(id, request.id, &kick, now),
+            Some(RequestWhat::Rights(get)) => {
+                self.rights(id, dialect, request.id, &get.room).map(|()| None)
+            }
+            Some(RequestWhat::Rooms(get)) => {
+                self.list_rooms(id, dialect, request.id, &get);
+                Ok(None)
+            }
             _ => fail("unknown_request", "this server does not know this request"),
         };
         self.answer(id, dialect, request.id, outcome);
@@ -95,6 +106,7 @@ impl Core {
         if self.conns[id].place(number).is_some() {
             return fail("already_in_room", format!("already in {}", &*join.room));
         }
+        self.check_entry(id, number)?;
         self.answer_join(id, dialect, request, join, number);
         self.enter(id, dialect, number, join);
         Ok(())
@@ -114,7 +126,8 @@ impl Core {
             0 => Vec::new(),
             limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
         };
-        let joined = Joined { number: room.number, messages, people, ..Joined::default() };
+        let role = self.role_word(id, room).into();
+        let joined = Joined { number: room.number, messages, people, role, ..Joined::default() };
         // Built apart: the answer borrows names from all connections.
         let mut bytes = Vec::new();
         put_answer(dialect, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);
@@ -150,6 +163,12 @@ impl Core {
         if let Some(number) = self.room_numbers.get(name) {
             return Ok(*number);
         }
+        self.check_new_room(name)?;
+        Ok(self.make_room(name))
+    }
+
+    /// Whether there may be one more room, of that name.
+    pub(crate) fn check_new_room(&self, name: &str) -> Result<(), Failure> {
         if !is_name(name, ROOM_BYTES_MAX) {
             let text = format!("a room's name has 1 to {ROOM_BYTES_MAX} bytes, none of control");
             return fail("bad_room", text);
@@ -157,12 +176,18 @@ impl Core {
         if self.rooms.len() >= ROOMS_MAX {
             return fail("full", format!("at most {ROOMS_MAX} rooms"));
         }
+        Ok(())
+    }
+
+    /// Makes a room of a name that no other room has.
+    pub(crate) fn make_room(&mut self, name: &str) -> u32 {
         let name: Rc<str> = name.into();
         let number = self.rooms.len() as u32;
         self.rooms.push(Room::new(name.clone(), self.look()));
-        self.room_numbers.insert(name, number);
+        self.room_numbers.insert(name.clone(), number);
+        self.rooms_by_name.insert(name, number);
         self.counters.rooms = self.rooms.len() as u64;
-        Ok(number)
+        number
     }
 
     /// The number of a room that `id` is in.
@@ -187,7 +212,7 @@ impl Core {
         }
     }
 
-    fn leave_room(&mut self, id: usize, number: u32) {
+    pub(crate) fn leave_room(&mut self, id: usize, number: u32) {
         self.release_held(id, number);
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(at) = conn.rooms.iter().position(|place| place.room == number) else { return };
@@ -231,11 +256,17 @@ impl Core {
         let Some(sender) = self.conns[id].name.clone() else {
             return fail("login_first", "log in first");
         };
+        if let Some(owned) = &self.rooms[room_number as usize].owned {
+            owned.may_say(&sender, now.unix_ms).map_err(|why| why.explain(&say.room))?;
+        }
         let (text, at_ms) = ((&*say.text).into(), now.unix_ms);
         if self.keeping.is_some() {
-            let (name, sender) = ((&*say.room).into(), (&*sender).into());
-            let ticket = self.ticket(id, request);
-            self.keep(ticket, Want::Say { room: room_number, name, sender, text, at_ms }, now.us)?;
+            let (name, spoken_by) = ((&*say.room).into(), (&*sender).into());
+            let want = Want::Say { room: room_number, name, sender: spoken_by, text, at_ms };
+            self.keep(self.ticket(id, request), want, now.us)?;
+            if let Some(owned) = &mut self.rooms[room_number as usize].owned {
+                owned.spoke(&sender, at_ms); // what follows before it is stored is too early, too
+            }
             return Ok(None);
         }
         let number = self.rooms[room_number as usize].number.wrapping_add(1);
@@ -247,6 +278,9 @@ impl Core {
     pub(crate) fn publish(&mut self, room_number: u32, stored: Stored, now_us: u64) {
         let room = &mut self.rooms[room_number as usize];
         room.number = stored.number;
+        if let Some(owned) = &mut room.owned {
+            owned.spoke(&stored.sender, stored.at_ms);
+        }
         let receivers = room.len() as u32;
         self.counters.messages += 1;
         self.counters.deliveries += u64::from(receivers);
@@ -356,6 +390,7 @@ impl Core {
 
     fn typing(&mut self, id: usize, typing: &Typing<'_>) -> Result<AnswerWhat<'static>, Failure> {
         let number = self.room_of(id, &typing.room)?;
+        self.check_voice(id, number)?;
         let name = self.conns[id].name.clone().unwrap_or_default();
         let frame = Typing { room: (&*typing.room).into(), name: (&*name).into() };
         self.rooms[number as usize].put(&FrameWhat::Typing(frame), &mut self.scratch);

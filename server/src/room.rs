@@ -9,6 +9,7 @@ use crate::avatar::Look;
 use crate::config::{Avatars, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX};
 use crate::conn::{Dialect, LANES, put_frame};
 use crate::log::Log;
+use crate::owned::Owned;
 
 /// One connection in a room.
 #[derive(Debug)]
@@ -163,6 +164,8 @@ pub(crate) struct Room {
     pub(crate) name: Rc<str>,
     /// The number of the latest message.
     pub(crate) number: u32,
+    /// Rights, if the room has an owner.
+    pub(crate) owned: Option<Box<Owned>>,
     pub(crate) past: VecDeque<Stored>,
     pub(crate) lanes: [Lane; LANES],
     /// Where each message begins that the throttle holds back, by lane.
@@ -182,6 +185,7 @@ impl Room {
         Room {
             name,
             number: 0,
+            owned: None,
             past: VecDeque::new(),
             lanes: Default::default(),
             waiting: VecDeque::new(),

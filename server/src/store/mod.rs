@@ -5,6 +5,7 @@
 
 mod folder;
 mod read;
+mod rights;
 mod schema;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -18,9 +19,10 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::config::Commit;
 use crate::conn::Ticket;
+use crate::rights::{Act, Refusal};
 
 pub(crate) use folder::DataFolder;
-pub(crate) use read::{Loaded, Past, backup};
+pub(crate) use read::{Loaded, LoadedRoom, Past, backup};
 
 /// How long another process, a backup or an inspection, may keep us from writing.
 const LOCK_TIME_MAX: Duration = Duration::from_secs(5);
@@ -50,6 +52,8 @@ pub(crate) enum Want {
     Account { name: Box<str>, password: Box<str>, secret: String },
     /// A token that is no longer good.
     Revoke { tag: [u8; 32], expires_ms: u64 },
+    /// Something that `by` does by right in a room, or not.
+    Rights { room: Box<str>, by: Box<str>, act: Act },
     /// The latest `limit` messages before number `before`.
     Page { name: Box<str>, before: u32, limit: usize },
 }
@@ -61,6 +65,9 @@ impl Want {
             Want::Say { name, sender, text, .. } => name.len() + sender.len() + text.len(),
             Want::Account { name, password, secret } => name.len() + password.len() + secret.len(),
             Want::Page { name, .. } => name.len(),
+            Want::Rights { room, by, act } => {
+                room.len() + by.len() + act.who().unwrap_or_default().len()
+            }
             Want::Revoke { .. } => 0,
         };
         size_of::<Job>() + texts
@@ -83,7 +90,7 @@ pub(crate) enum Outcome {
     Numbered(u32),
     /// The account is stored; `false` if there was one of that name.
     Added(bool),
-    /// The token is noted.
+    /// It is noted.
     Noted,
     /// What was looked up, oldest first.
     Page(Vec<Past>),
@@ -91,6 +98,16 @@ pub(crate) enum Outcome {
     Refused(&'static str, String),
     /// Nothing was stored.
     Failed(Trouble),
+}
+
+impl Outcome {
+    /// What becomes of an act in a room.
+    pub(crate) fn judged(judgment: Result<(), Refusal>, room: &str) -> Outcome {
+        match judgment.map_err(|why| why.explain(room)) {
+            Ok(()) => Outcome::Noted,
+            Err((code, text)) => Outcome::Refused(code, text),
+        }
+    }
 }
 
 /// A job that is done.
@@ -194,6 +211,7 @@ fn put(
             change.prepare_cached(insert)?.execute(params![&tag[..], *expires_ms as i64])?;
             Ok(Outcome::Noted)
         }
+        Want::Rights { room, by, act } => rights::put(change, room, by, act),
         Want::Page { .. } => Ok(Outcome::Page(Vec::new())), // looked up, never written
     }
 }

@@ -9,6 +9,7 @@ use protocols::yardstick::{Message, Millis};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
+use super::rights::{self, LoadedRights};
 use super::{LOCK_TIME_MAX, Store, Trouble, Want, folder};
 
 /// Texts in one page, in bytes; beyond it fewer messages are given.
@@ -52,6 +53,8 @@ pub(crate) struct LoadedRoom {
     pub(crate) number: u32,
     /// The latest messages, oldest first.
     pub(crate) past: Vec<Past>,
+    /// If it has an owner.
+    pub(crate) owned: Option<LoadedRights>,
 }
 
 /// All that a server starts with.
@@ -75,9 +78,9 @@ impl Store {
             let expires_ms: i64 = row.get(1)?;
             Ok((row.get(0)?, expires_ms as u64))
         })?;
-        let mut rooms = self.db.prepare("SELECT name FROM rooms ORDER BY id")?;
-        let names = rooms.query_map([], |row| row.get(0))?;
-        let rooms = names.map(|name| self.load_room(name?, history));
+        let mut rooms = self.db.prepare("SELECT id, name FROM rooms ORDER BY id")?;
+        let rooms = rooms.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rooms = rooms.map(|room| self.load_room(room?, history));
         Ok(Loaded {
             accounts: accounts.collect::<Result<_, _>>()?,
             rooms: rooms.collect::<Result<_, Trouble>>()?,
@@ -85,11 +88,12 @@ impl Store {
         })
     }
 
-    fn load_room(&self, name: String, history: usize) -> Result<LoadedRoom, Trouble> {
+    fn load_room(&self, (id, name): (i64, String), history: usize) -> Result<LoadedRoom, Trouble> {
         let past = self.messages(&name, 0, history.max(1))?;
         let number = past.last().map_or(0, |last| last.number);
         let keep = past.len().min(history);
-        Ok(LoadedRoom { name, number, past: past[past.len() - keep..].to_vec() })
+        let past = past[past.len() - keep..].to_vec();
+        Ok(LoadedRoom { name, number, past, owned: rights::load(&self.db, id)? })
     }
 
     /// Looks a page up.

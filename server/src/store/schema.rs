@@ -30,6 +30,18 @@ const STEPS: &[&str] = &[
          tag BLOB PRIMARY KEY,
          expires_ms INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;",
+    "CREATE TABLE owned (
+         room INTEGER PRIMARY KEY REFERENCES rooms,
+         private INTEGER NOT NULL,
+         slow_ms INTEGER NOT NULL
+     ) STRICT;
+     CREATE TABLE roles (
+         room INTEGER NOT NULL REFERENCES owned,
+         name TEXT NOT NULL,
+         role TEXT NOT NULL,
+         PRIMARY KEY (room, name)
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX owners ON roles (room, name) WHERE role = 'owner';",
 ];
 
 /// The version this program writes.

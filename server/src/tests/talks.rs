@@ -8,7 +8,7 @@ use super::net::Net;
 use crate::{Config, Presence};
 
 /// Plays a talk with every mix of encodings of its first two people, plain and compressed.
-fn play(config: &Config, talk: &str) {
+pub(super) fn play(config: &Config, talk: &str) {
     for mix in 0..16 {
         let encodings = [Encoding::ALL[mix & 1], Encoding::ALL[mix >> 1 & 1]];
         let deflate = [mix & 4 != 0, mix & 8 != 0];
