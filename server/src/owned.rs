@@ -95,9 +95,62 @@ impl Owned {
         }
         self.speakers_max = (2 * self.speakers.len()).min(SPEAKERS_MAX);
     }
+}
 
-    #[cfg(test)]
-    pub(crate) fn speakers(&self) -> usize {
-        self.speakers.len()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slow(slow_ms: u32) -> Owned {
+        let mut owned = Owned::default();
+        owned.configure(false, slow_ms);
+        owned.roles.insert("mo".into(), Role::Moderator);
+        owned.roles.insert("mu".into(), Role::Muted);
+        owned
+    }
+
+    #[test]
+    fn slow_mode_holds_for_each_by_itself_and_not_for_moderators() {
+        let mut owned = slow(1000);
+        for name in ["ann", "mo"] {
+            assert_eq!(owned.may_say(name, 5000), Ok(()), "{name} has said nothing yet");
+            owned.spoke(&name.into(), 5000);
+            owned.spoke(&name.into(), 4000); // what is told late makes nothing earlier
+        }
+        let rows = [
+            ("ann", 5000, Err(Refusal::SlowDown(1000))),
+            ("ann", 5999, Err(Refusal::SlowDown(1))),
+            ("ann", 6000, Ok(())),
+            ("ann", 4999, Ok(())), // the clock was put back
+            ("bob", 5000, Ok(())),
+            ("mo", 5000, Ok(())),
+            ("mu", 9000, Err(Refusal::Muted)),
+        ];
+        for (name, now_ms, expect) in rows {
+            assert_eq!(owned.may_say(name, now_ms), expect, "{name} {now_ms}");
+        }
+        owned.configure(false, 0);
+        assert_eq!((owned.may_say("ann", 5000), owned.speakers.len()), (Ok(()), 0));
+        owned.spoke(&"ann".into(), 6000);
+        assert_eq!(owned.speakers.len(), 0, "without slow mode nobody is remembered");
+    }
+
+    #[test]
+    fn speakers_are_forgotten_when_they_need_not_wait_and_the_earliest_when_they_are_too_many() {
+        let mut owned = slow(1000);
+        for n in 0..10_000_u64 {
+            owned.spoke(&format!("p{n}").into(), n * 10);
+            assert!(owned.speakers.len() <= 2 * 100 + 1, "about a hundred speak in a second");
+            assert!(owned.may_say(&format!("p{n}"), n * 10).is_err(), "{n}");
+        }
+        let mut owned = slow(1000);
+        let mut most = 0;
+        for n in 0..3 * SPEAKERS_MAX as u64 {
+            owned.spoke(&format!("p{n}").into(), 5000 + n / 100);
+            most = most.max(owned.speakers.len());
+            assert!(owned.may_say(&format!("p{n}"), 5000 + n / 100).is_err(), "{n}");
+        }
+        assert!((SPEAKERS_MAX / 2..=SPEAKERS_MAX + 1).contains(&most), "{most}");
+        assert_eq!(owned.may_say("p0", 5200), Ok(()), "who spoke earliest is forgotten first");
     }
 }

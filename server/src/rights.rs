@@ -246,3 +246,173 @@ fn allow(is_allowed: bool) -> Result<(), Refusal> {
 fn allow_known(target: Target) -> Result<(), Refusal> {
     if target.is_known { Ok(()) } else { Err(Refusal::UnknownName) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything somebody can be.
+    const ALL: [Option<Role>; 6] = [
+        Some(Role::Owner),
+        Some(Role::Moderator),
+        Some(Role::Member),
+        Some(Role::Muted),
+        Some(Role::Banned),
+        None,
+    ];
+
+    /// Who, in what kind of room, does what to whom: the letters are for targets who are owner,
+    /// moderator, member, muted, banned, guest. `+` may, `-` not_allowed, `B` banned, `N` no_room.
+    const UPON_OTHERS: &str = "
+        public  owner      kick ++++++  owner ++++++  moderator ++++++  member ++++++  muted ++++++  banned ++++++  none ++++++
+        public  moderator  kick --++++  owner ------  moderator ------  member --++++  muted --++++  banned --++++  none --++++
+        public  member     kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
+        public  muted      kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
+        public  banned     kick BBBBBB  owner BBBBBB  moderator BBBBBB  member BBBBBB  muted BBBBBB  banned BBBBBB  none BBBBBB
+        public  none       kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
+        private owner      kick ++++++  owner ++++++  moderator ++++++  member ++++++  muted ++++++  banned ++++++  none ++++++
+        private moderator  kick --++++  owner ------  moderator ------  member --++++  muted --++++  banned --++++  none --++++
+        private member     kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
+        private muted      kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
+        private banned     kick NNNNNN  owner NNNNNN  moderator NNNNNN  member NNNNNN  muted NNNNNN  banned NNNNNN  none NNNNNN
+        private none       kick NNNNNN  owner NNNNNN  moderator NNNNNN  member NNNNNN  muted NNNNNN  banned NNNNNN  none NNNNNN
+    ";
+
+    /// The same of each upon themselves, and whether they may configure: both, slow mode only.
+    const UPON_THEMSELVES: &str = "
+        public  owner      kick +  owner +  moderator +  member +  muted +  banned +  none +  configure ++
+        public  moderator  kick -  owner -  moderator -  member -  muted -  banned -  none +  configure -+
+        public  member     kick -  owner -  moderator -  member -  muted -  banned -  none +  configure --
+        public  muted      kick -  owner -  moderator -  member -  muted -  banned -  none -  configure --
+        public  banned     kick B  owner B  moderator B  member B  muted B  banned B  none B  configure BB
+        public  none       kick -  owner -  moderator -  member -  muted -  banned -  none +  configure --
+        private owner      kick +  owner +  moderator +  member +  muted +  banned +  none +  configure ++
+        private moderator  kick -  owner -  moderator -  member -  muted -  banned -  none +  configure -+
+        private member     kick -  owner -  moderator -  member -  muted -  banned -  none +  configure --
+        private muted      kick -  owner -  moderator -  member -  muted -  banned -  none -  configure --
+        private banned     kick N  owner N  moderator N  member N  muted N  banned N  none N  configure NN
+        private none       kick N  owner N  moderator N  member N  muted N  banned N  none N  configure NN
+    ";
+
+    fn letter(judgment: Result<(), Refusal>) -> char {
+        match judgment {
+            Ok(()) => '+',
+            Err(Refusal::NotAllowed) => '-',
+            Err(Refusal::Banned) => 'B',
+            Err(Refusal::NoRoom) => 'N',
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    fn target(role: Option<Role>, is_self: bool) -> Target {
+        Target { is_known: true, role, is_self, is_last_owner: false }
+    }
+
+    /// What can be done to somebody.
+    fn acts() -> Vec<(&'static str, Act)> {
+        let grants = ALL.map(|role| (word(role), Act::Grant { who: "x".into(), role }));
+        [("kick", Act::Kick { who: "x".into() })].into_iter().chain(grants).collect()
+    }
+
+    fn lines(table: &str) -> Vec<String> {
+        let lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.filter(|line| !line.is_empty()).collect()
+    }
+
+    #[test]
+    fn who_may_do_what_to_whom() {
+        let (mut others, mut themselves) = (Vec::new(), Vec::new());
+        for (kind, private) in [("public", false), ("private", true)] {
+            for asker in ALL {
+                let standing = Standing::Owned { private };
+                let judge_upon = |act: &Act, target| {
+                    letter(judge(act, &Case { standing, asker, target: Some(target) }))
+                };
+                let mut line = format!("{kind} {}", word(asker));
+                let mut own = line.clone();
+                for (name, act) in acts() {
+                    let upon = ALL.map(|role| judge_upon(&act, target(role, false)));
+                    line += &format!(" {name} {}", String::from_iter(upon));
+                    own += &format!(" {name} {}", judge_upon(&act, target(asker, true)));
+                }
+                let configure = [!private, private].map(|private| {
+                    let act = Act::Configure { private, slow_ms: 1 };
+                    letter(judge(&act, &Case { standing, asker, target: None }))
+                });
+                own += &format!(" configure {}", String::from_iter(configure));
+                others.push(line);
+                themselves.push(own);
+            }
+        }
+        assert_eq!(others, lines(UPON_OTHERS));
+        assert_eq!(themselves, lines(UPON_THEMSELVES));
+    }
+
+    #[test]
+    fn what_is_no_question_of_rank() {
+        let create = Act::Create { private: true, slow_ms: 0 };
+        let owned = Standing::Owned { private: true };
+        for asker in ALL {
+            let judge = |act: &Act, standing, target| judge(act, &Case { standing, asker, target });
+            for standing in [Standing::Open, owned] {
+                assert_eq!(judge(&create, standing, None), Err(Refusal::RoomExists));
+            }
+            assert_eq!(judge(&create, Standing::Missing, None), Ok(()));
+            for (_, act) in acts() {
+                let somebody = Some(target(None, false));
+                assert_eq!(judge(&act, Standing::Missing, somebody), Err(Refusal::NoRoom));
+                assert_eq!(judge(&act, Standing::Open, somebody), Err(Refusal::OpenRoom));
+                let nobody = Some(Target { is_known: false, ..target(None, false) });
+                // A name is looked at last: only who may act at all learns that nobody has it.
+                let expect = match (asker, &act) {
+                    (Some(Role::Owner | Role::Moderator), _) => Refusal::UnknownName,
+                    (Some(Role::Member | Role::Muted), _) => Refusal::NotAllowed,
+                    (Some(Role::Banned) | None, _) => Refusal::NoRoom,
+                };
+                assert_eq!(judge(&act, owned, nobody), Err(expect), "{asker:?} {act:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_owner_stays_one() {
+        for is_self in [true, false] {
+            for (name, act) in acts() {
+                let owner = Some(Role::Owner);
+                let last = Target { is_last_owner: true, ..target(owner, is_self) };
+                let standing = Standing::Owned { private: false };
+                let judgment = judge(&act, &Case { standing, asker: owner, target: Some(last) });
+                let stays = matches!(name, "kick" | "owner");
+                let expect = if stays { Ok(()) } else { Err(Refusal::LastOwner) };
+                assert_eq!(judgment, expect, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_may_enter_be_heard_and_speak_as_often_as_they_like() {
+        let rows: [(_, _, _, _, bool); 6] = [
+            (ALL[0], Ok(()), Ok(()), Ok(()), false),
+            (ALL[1], Ok(()), Ok(()), Ok(()), false),
+            (ALL[2], Ok(()), Ok(()), Ok(()), true),
+            (ALL[3], Ok(()), Ok(()), Err(Refusal::Muted), true),
+            (ALL[4], Err(Refusal::Banned), Err(Refusal::NoRoom), Err(Refusal::Banned), true),
+            (ALL[5], Ok(()), Err(Refusal::NoRoom), Ok(()), true),
+        ];
+        for (role, public, private, heard, slowed) in rows {
+            assert_eq!(entry(false, role), public, "{role:?}");
+            assert_eq!(entry(true, role), private, "{role:?}");
+            assert_eq!((voice(role), is_slowed(role)), (heard, slowed), "{role:?}");
+        }
+    }
+
+    #[test]
+    fn every_role_has_a_word_and_other_words_have_none() {
+        for role in ALL {
+            assert_eq!(of_word(word(role)), Ok(role));
+        }
+        for word in ["", "Owner", "admin", "none "] {
+            assert_eq!(of_word(word), Err(Refusal::BadRole), "{word:?}");
+        }
+    }
+}
