@@ -106,6 +106,8 @@ mod tests {
             assert_eq!(number(&db, "user_version").unwrap(), VERSION);
         }
         db.execute("INSERT INTO revoked VALUES (x'00', 1)", []).unwrap();
+        db.execute("INSERT INTO owned VALUES (1, 0, 0)", []).unwrap();
+        db.execute("INSERT INTO roles VALUES (1, 'ann', 'owner')", []).unwrap();
         let text: String = db.query_row("SELECT text FROM messages", [], |row| row.get(0)).unwrap();
         assert_eq!(text, "hello");
     }

@@ -11,14 +11,14 @@ use crate::store::{Outcome, Store, Trouble};
 use crate::{Commit, Config, HashCost};
 
 /// A server that keeps things, and its store, which works when a test says so.
-struct Kept {
+pub(super) struct Kept {
     scratch: Scratch,
-    store: Store,
-    net: Net,
+    pub(super) store: Store,
+    pub(super) net: Net,
 }
 
 impl Kept {
-    fn new(config: Config) -> Kept {
+    pub(super) fn new(config: Config) -> Kept {
         let scratch = Scratch::new("durable");
         let store = Store::open(&scratch.path("db"), Commit::Late).unwrap();
         let net = Net::restored(config, 1, &store);
@@ -26,7 +26,7 @@ impl Kept {
     }
 
     /// The next server goes on with the same store; its key is the same, as the folder keeps it.
-    fn restart(self, config: Config) -> Kept {
+    pub(super) fn restart(self, config: Config) -> Kept {
         let Kept { scratch, store, .. } = self;
         drop(store);
         let store = Store::open(&scratch.path("db"), Commit::Late).unwrap();
@@ -34,13 +34,13 @@ impl Kept {
         Kept { scratch, store, net }
     }
 
-    fn commit(&mut self) {
+    pub(super) fn commit(&mut self) {
         self.net.turn();
         self.net.commit(&mut self.store);
     }
 
     /// Dials and logs in, whatever that takes; gives the token.
-    fn person(&mut self, name: &str) -> (usize, String) {
+    pub(super) fn person(&mut self, name: &str) -> (usize, String) {
         let id = self.net.dial(Encoding::Json);
         let heard = self.login(id, name, "pw");
         let (_, rest) = heard.split_once(r#""token":""#).expect(&heard);
@@ -65,7 +65,7 @@ impl Kept {
         self.net.hear(id).join("\n")
     }
 
-    fn ask(&mut self, id: usize, json: &str) -> Vec<String> {
+    pub(super) fn ask(&mut self, id: usize, json: &str) -> Vec<String> {
         self.net.ask(id, json);
         self.net.turn();
         self.net.turn();

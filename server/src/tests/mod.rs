@@ -7,5 +7,7 @@ mod limits;
 mod loopback;
 mod net;
 mod property;
+mod rights;
+mod rights_kept;
 mod sessions;
 mod talks;
