@@ -165,6 +165,9 @@ impl Core {
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)
             }
+            (Want::Rights { room, .. }, Outcome::Refused(code, text)) => {
+                Err(self.refused(&room, (code, text)))
+            }
             (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {
                 if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {

@@ -148,6 +148,13 @@ impl Core {
         }
     }
 
+    /// Why an act was refused. The store has no open rooms in which nobody has said anything.
+    pub(crate) fn refused(&self, room: &str, why: Failure) -> Failure {
+        let known = self.room_numbers.get(room).map(|number| &self.rooms[*number as usize]);
+        let is_open = known.is_some_and(|room| room.owned.is_none());
+        if is_open && why.0 == "no_room" { Refusal::OpenRoom.explain(room) } else { why }
+    }
+
     fn configured(&mut self, number: u32, by: &str, (private, slow_ms): (bool, u32)) {
         let Some(owned) = &mut self.rooms[number as usize].owned else { return };
         owned.configure(private, slow_ms);

@@ -12,8 +12,9 @@ use protocols::wire::rng::SplitMix;
 use protocols::yardstick::{AnswerWhat, Encoding, Frame, FrameWhat};
 
 use super::net::Net;
-use crate::store::Store;
+use crate::rights::Role;
 use crate::store::tests::Scratch;
+use crate::store::{LoadedRoom, Store};
 use crate::{Commit, Config};
 
 const SEEDS: u64 = 55;
@@ -21,6 +22,9 @@ const KILLS: usize = 20;
 const STEPS_MAX: usize = 60;
 const PEOPLE: usize = 4;
 const ROOMS: [&str; 2] = ["r0", "r1"];
+/// The room that the first person owns.
+const OWNED: &str = "owned";
+const ROLES: [&str; 4] = ["moderator", "muted", "banned", "none"];
 
 /// Where a kill strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,10 @@ struct Person {
     asked: HashMap<u32, (&'static str, String)>,
 }
 
+/// Roles that a person may have in the owned room: the one that was answered last, and later ones,
+/// each with its request.
+type Roles = Vec<(u32, &'static str)>;
+
 /// One server after another, and what everybody was told by any of them.
 struct Lab {
     seed: u64,
@@ -56,6 +64,10 @@ struct Lab {
     /// What was answered or heard, by room and number.
     told: BTreeMap<(String, u32), String>,
     answers: usize,
+    /// Whether somebody was told that there is a room with an owner.
+    is_owned: bool,
+    roles: BTreeMap<String, Roles>,
+    granted: usize,
 }
 
 fn config() -> Config {
@@ -70,7 +82,23 @@ impl Lab {
         let people = (0..PEOPLE).map(|_| Person::default()).collect();
         let rng = SplitMix::new(seed);
         let (store, told) = (Some(store), BTreeMap::new());
-        Lab { seed, rng, scratch, lives: 0, net, store, people, texts: 0, told, answers: 0 }
+        let (is_owned, roles, granted) = (false, BTreeMap::new(), 0);
+        let (lives, texts, answers) = (0, 0, 0);
+        Lab {
+            seed,
+            rng,
+            scratch,
+            lives,
+            net,
+            store,
+            people,
+            texts,
+            told,
+            answers,
+            is_owned,
+            roles,
+            granted,
+        }
     }
 
     /// Everybody comes (back), and those who have a token are known.
@@ -107,7 +135,8 @@ impl Lab {
     fn step(&mut self) {
         let number = self.rng.below(PEOPLE);
         let person = &mut self.people[number];
-        match self.rng.below(8) {
+        match self.rng.below(9) {
+            8 => self.grant(),
             0..=3 if person.is_in => {
                 let room = ROOMS[self.rng.below(ROOMS.len())];
                 self.texts += 1;
@@ -131,6 +160,36 @@ impl Lab {
         if self.people[number].is_in {
             let get = format!(r#"{{"room":"r0","before":{before},"limit":{limit}}}"#);
             self.net.ask(self.people[number].id, &format!(r#"{{"id":0,"history":{get}}}"#));
+        }
+    }
+
+    /// The owner gives somebody a role, or makes the room if it is not known to be made.
+    fn grant(&mut self) {
+        let owner = &mut self.people[0];
+        if !owner.is_in {
+            return;
+        }
+        if !self.is_owned {
+            let create = format!(r#"{{"id":0,"create":{{"room":"{OWNED}"}}}}"#);
+            return self.net.ask(owner.id, &create);
+        }
+        owner.requests += 1;
+        let (id, role) = (owner.requests, ROLES[self.rng.below(ROLES.len())]);
+        let who = format!("p{}", 1 + self.rng.below(PEOPLE - 1));
+        let grant = format!(r#"{{"room":"{OWNED}","name":"{who}","role":"{role}"}}"#);
+        self.net.ask(owner.id, &format!(r#"{{"id":{id},"grant":{grant}}}"#));
+        self.roles.entry(who).or_insert_with(|| vec![(0, "none")]).push((id, role));
+    }
+
+    fn note_done(&mut self, id: u32) {
+        if id == 0 {
+            self.is_owned = true;
+            return;
+        }
+        self.granted += 1;
+        for asked in self.roles.values_mut() {
+            let at = asked.iter().position(|(request, _)| *request == id);
+            asked.drain(..at.unwrap_or(0));
         }
     }
 
@@ -175,6 +234,12 @@ impl Lab {
                 }
             }
             AnswerWhat::Joined(_) => {}
+            AnswerWhat::Done(_) => self.note_done(id),
+            // Made by a request that was not answered; or somebody has no account yet.
+            AnswerWhat::Error(error) if error.code.0 == "room_exists" => self.is_owned = true,
+            AnswerWhat::Error(error) if error.code.0 == "unknown_name" => {
+                self.roles.values_mut().for_each(|asked| asked.retain(|(of, _)| *of != id));
+            }
             other => panic!("seed {}: {other:?}", self.seed),
         }
     }
@@ -218,12 +283,28 @@ impl Lab {
         self.store = Some(store);
     }
 
+    /// Everybody has the role that was answered last, or one that was asked for later.
+    fn check_roles(&mut self, rooms: &[LoadedRoom], what: &str) {
+        let owned = rooms.iter().find_map(|room| room.owned.as_ref());
+        let Some(owned) = owned else { return assert!(!self.is_owned, "{what}: no room") };
+        assert!(owned.roles.contains(&("p0".to_owned(), Role::Owner)), "{what}: no owner");
+        for (name, asked) in &mut self.roles {
+            let found = owned.roles.iter().find(|(other, _)| other == name);
+            let word = found.map_or("none", |(_, role)| role.word());
+            let is_one = asked.iter().any(|(_, role)| *role == word);
+            assert!(is_one, "{what}: {name} is {word}, not one of {asked:?}");
+            *asked = vec![(0, word)]; // what was not answered until now will never be
+        }
+    }
+
     /// Numbers have no gaps, no text is there twice, and all that was told is there.
-    fn check(&self, store: &Store, kill: Kill) {
+    fn check(&mut self, store: &Store, kill: Kill) {
         let what = format!("seed {}, life {}, {kill:?}", self.seed, self.lives);
         let mut told = self.told.clone();
         let mut texts = BTreeSet::new();
-        for room in store.load(usize::MAX / 2, 0).unwrap().rooms {
+        let rooms = store.load(usize::MAX / 2, 0).unwrap().rooms;
+        self.check_roles(&rooms, &what);
+        for room in rooms {
             for (index, past) in room.past.iter().enumerate() {
                 assert_eq!(past.number as usize, index + 1, "{what}: {}", room.name);
                 assert!(texts.insert(past.text.clone()), "{what}: {} is doubled", past.text);
@@ -239,7 +320,7 @@ impl Lab {
 
 #[test]
 fn what_was_answered_or_heard_survives_a_thousand_kills() {
-    let (mut kills, mut answers, mut told) = (0, 0, 0);
+    let (mut kills, mut answers, mut told, mut granted) = (0, 0, 0, 0);
     for seed in 0..SEEDS {
         let mut lab = Lab::new(seed);
         for _ in 0..KILLS {
@@ -253,6 +334,8 @@ fn what_was_answered_or_heard_survives_a_thousand_kills() {
         }
         answers += lab.answers;
         told += lab.told.len();
+        granted += lab.granted;
     }
+    assert!(granted > 1_000, "{granted} roles");
     assert!(kills >= 1_000 && answers > 2_000 && told >= answers, "{kills}, {answers}, {told}");
 }

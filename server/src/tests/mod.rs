@@ -9,5 +9,6 @@ mod net;
 mod property;
 mod rights;
 mod rights_kept;
+mod rights_model;
 mod sessions;
 mod talks;
