@@ -9,6 +9,7 @@ mod net;
 mod property;
 mod rights;
 mod rights_kept;
+mod rights_limits;
 mod rights_model;
 mod sessions;
 mod talks;
