@@ -146,6 +146,7 @@ impl Core {
         match (job.want, outcome) {
             (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
+                self.spoke(room, &sender, at_ms);
                 self.publish(room, Stored { number, sender, text, at_ms }, now.us);
                 Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
             }
@@ -170,6 +171,9 @@ impl Core {
             }
             (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {
+                if let Want::Say { room, sender, .. } = &want {
+                    self.not_spoke(*room, sender);
+                }
                 if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {
                     self.conns[id].logging_in = false;
                 }

@@ -236,6 +236,27 @@ impl Core {
         self.check(id, number, |owned, name| rights::voice(owned.role(name)))
     }
 
+    /// Whether a person may say something now in a room that they are in.
+    pub(crate) fn check_say(&self, number: u32, name: &str, now: Now) -> Result<(), Failure> {
+        let room = &self.rooms[number as usize];
+        let Some(owned) = &room.owned else { return Ok(()) };
+        owned.may_say(name, now.unix_ms).map_err(|why| why.explain(&room.name))
+    }
+
+    /// A person has said something, or is about to.
+    pub(crate) fn spoke(&mut self, number: u32, name: &Rc<str>, at_ms: u64) {
+        if let Some(owned) = &mut self.rooms[number as usize].owned {
+            owned.spoke(name, at_ms);
+        }
+    }
+
+    /// What a person was about to say was not said.
+    pub(crate) fn not_spoke(&mut self, number: u32, name: &str) {
+        if let Some(owned) = &mut self.rooms[number as usize].owned {
+            owned.not_spoke(name);
+        }
+    }
+
     fn check(
         &self,
         id: usize,

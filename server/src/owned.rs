@@ -82,6 +82,11 @@ impl Owned {
         }
     }
 
+    /// What a person was about to say was not said: they need not wait for the next.
+    pub(crate) fn not_spoke(&mut self, name: &str) {
+        self.speakers.remove(name);
+    }
+
     /// Forgets who need not wait, and those who spoke earliest if too many are left.
     fn forget_speakers(&mut self, now_ms: u64) {
         let slow_ms = u64::from(self.slow_ms);

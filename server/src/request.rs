@@ -256,18 +256,22 @@ impl Core {
         let Some(sender) = self.conns[id].name.clone() else {
             return fail("login_first", "log in first");
         };
-        if let Some(owned) = &self.rooms[room_number as usize].owned {
-            owned.may_say(&sender, now.unix_ms).map_err(|why| why.explain(&say.room))?;
+        let is_owned = self.rooms[room_number as usize].owned.is_some();
+        if is_owned {
+            self.check_say(room_number, &sender, now)?;
         }
         let (text, at_ms) = ((&*say.text).into(), now.unix_ms);
         if self.keeping.is_some() {
             let (name, spoken_by) = ((&*say.room).into(), (&*sender).into());
             let want = Want::Say { room: room_number, name, sender: spoken_by, text, at_ms };
             self.keep(self.ticket(id, request), want, now.us)?;
-            if let Some(owned) = &mut self.rooms[room_number as usize].owned {
-                owned.spoke(&sender, at_ms); // what follows before it is stored is too early, too
+            if is_owned {
+                self.spoke(room_number, &sender, at_ms); // the next one may come before it is stored
             }
             return Ok(None);
+        }
+        if is_owned {
+            self.spoke(room_number, &sender, at_ms);
         }
         let number = self.rooms[room_number as usize].number.wrapping_add(1);
         self.publish(room_number, Stored { number, sender, text, at_ms }, now.us);
@@ -278,9 +282,6 @@ impl Core {
     pub(crate) fn publish(&mut self, room_number: u32, stored: Stored, now_us: u64) {
         let room = &mut self.rooms[room_number as usize];
         room.number = stored.number;
-        if let Some(owned) = &mut room.owned {
-            owned.spoke(&stored.sender, stored.at_ms);
-        }
         let receivers = room.len() as u32;
         self.counters.messages += 1;
         self.counters.deliveries += u64::from(receivers);

@@ -183,6 +183,11 @@ fn slow_mode_counts_what_is_not_stored_yet() {
     kept.commit(); // what is stored late does not count as said late
     kept.net.hear(bob);
     kept.net.wires.now.unix_ms += 1;
+    assert_eq!(kept.ask(bob, say), [""; 0]);
+    for job in std::mem::take(&mut kept.net.wires.to_store) {
+        let outcome = Outcome::Failed(Trouble("disk full".to_owned()));
+        kept.net.core.stored(Done { job, outcome, begins: false }, kept.net.wires.now);
+    }
     let late = kept.ask_and_wait(bob, say).join("");
-    assert!(late.contains(r#""said":{"number":2,"#), "{late}");
+    assert!(late.contains("not_stored") && late.contains(r#""said":{"number":2,"#), "{late}");
 }
