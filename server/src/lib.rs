@@ -3,9 +3,9 @@
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
-//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
-//!   first, answering then
-//! - `rights`: who may do what in a room with an owner; `owned`, `moderation`: its state and requests
+//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
+//!   storing first, answering then
+//! - `rights`: who may do what in a room with an owner; `owned`: its state; `moderation`: requests
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state

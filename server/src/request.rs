@@ -266,7 +266,7 @@ impl Core {
             let want = Want::Say { room: room_number, name, sender: spoken_by, text, at_ms };
             self.keep(self.ticket(id, request), want, now.us)?;
             if is_owned {
-                self.spoke(room_number, &sender, at_ms); // the next one may come before it is stored
+                self.spoke(room_number, &sender, at_ms); // the next may come before it is stored
             }
             return Ok(None);
         }

@@ -261,37 +261,38 @@ mod tests {
         None,
     ];
 
-    /// Who, in what kind of room, does what to whom: the letters are for targets who are owner,
-    /// moderator, member, muted, banned, guest. `+` may, `-` not_allowed, `B` banned, `N` no_room.
+    /// What each may do to others. Columns: kick; grant owner, moderator, member, muted, banned,
+    /// none; in each a letter for a target who is owner, moderator, member, muted, banned, guest.
+    /// `+` may, `-` not_allowed, `B` banned, `N` no_room.
     const UPON_OTHERS: &str = "
-        public  owner      kick ++++++  owner ++++++  moderator ++++++  member ++++++  muted ++++++  banned ++++++  none ++++++
-        public  moderator  kick --++++  owner ------  moderator ------  member --++++  muted --++++  banned --++++  none --++++
-        public  member     kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
-        public  muted      kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
-        public  banned     kick BBBBBB  owner BBBBBB  moderator BBBBBB  member BBBBBB  muted BBBBBB  banned BBBBBB  none BBBBBB
-        public  none       kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
-        private owner      kick ++++++  owner ++++++  moderator ++++++  member ++++++  muted ++++++  banned ++++++  none ++++++
-        private moderator  kick --++++  owner ------  moderator ------  member --++++  muted --++++  banned --++++  none --++++
-        private member     kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
-        private muted      kick ------  owner ------  moderator ------  member ------  muted ------  banned ------  none ------
-        private banned     kick NNNNNN  owner NNNNNN  moderator NNNNNN  member NNNNNN  muted NNNNNN  banned NNNNNN  none NNNNNN
-        private none       kick NNNNNN  owner NNNNNN  moderator NNNNNN  member NNNNNN  muted NNNNNN  banned NNNNNN  none NNNNNN
+        public  owner     ++++++ ++++++ ++++++ ++++++ ++++++ ++++++ ++++++
+        public  moderator --++++ ------ ------ --++++ --++++ --++++ --++++
+        public  member    ------ ------ ------ ------ ------ ------ ------
+        public  muted     ------ ------ ------ ------ ------ ------ ------
+        public  banned    BBBBBB BBBBBB BBBBBB BBBBBB BBBBBB BBBBBB BBBBBB
+        public  none      ------ ------ ------ ------ ------ ------ ------
+        private owner     ++++++ ++++++ ++++++ ++++++ ++++++ ++++++ ++++++
+        private moderator --++++ ------ ------ --++++ --++++ --++++ --++++
+        private member    ------ ------ ------ ------ ------ ------ ------
+        private muted     ------ ------ ------ ------ ------ ------ ------
+        private banned    NNNNNN NNNNNN NNNNNN NNNNNN NNNNNN NNNNNN NNNNNN
+        private none      NNNNNN NNNNNN NNNNNN NNNNNN NNNNNN NNNNNN NNNNNN
     ";
 
-    /// The same of each upon themselves, and whether they may configure: both, slow mode only.
+    /// The same of each upon themselves; then whether they may configure all, and slow mode only.
     const UPON_THEMSELVES: &str = "
-        public  owner      kick +  owner +  moderator +  member +  muted +  banned +  none +  configure ++
-        public  moderator  kick -  owner -  moderator -  member -  muted -  banned -  none +  configure -+
-        public  member     kick -  owner -  moderator -  member -  muted -  banned -  none +  configure --
-        public  muted      kick -  owner -  moderator -  member -  muted -  banned -  none -  configure --
-        public  banned     kick B  owner B  moderator B  member B  muted B  banned B  none B  configure BB
-        public  none       kick -  owner -  moderator -  member -  muted -  banned -  none +  configure --
-        private owner      kick +  owner +  moderator +  member +  muted +  banned +  none +  configure ++
-        private moderator  kick -  owner -  moderator -  member -  muted -  banned -  none +  configure -+
-        private member     kick -  owner -  moderator -  member -  muted -  banned -  none +  configure --
-        private muted      kick -  owner -  moderator -  member -  muted -  banned -  none -  configure --
-        private banned     kick N  owner N  moderator N  member N  muted N  banned N  none N  configure NN
-        private none       kick N  owner N  moderator N  member N  muted N  banned N  none N  configure NN
+        public  owner     + + + + + + + ++
+        public  moderator - - - - - - + -+
+        public  member    - - - - - - + --
+        public  muted     - - - - - - - --
+        public  banned    B B B B B B B BB
+        public  none      - - - - - - + --
+        private owner     + + + + + + + ++
+        private moderator - - - - - - + -+
+        private member    - - - - - - + --
+        private muted     - - - - - - - --
+        private banned    N N N N N N N NN
+        private none      N N N N N N N NN
     ";
 
     fn letter(judgment: Result<(), Refusal>) -> char {
@@ -330,16 +331,16 @@ mod tests {
                 };
                 let mut line = format!("{kind} {}", word(asker));
                 let mut own = line.clone();
-                for (name, act) in acts() {
+                for (_, act) in acts() {
                     let upon = ALL.map(|role| judge_upon(&act, target(role, false)));
-                    line += &format!(" {name} {}", String::from_iter(upon));
-                    own += &format!(" {name} {}", judge_upon(&act, target(asker, true)));
+                    line += &format!(" {}", String::from_iter(upon));
+                    own += &format!(" {}", judge_upon(&act, target(asker, true)));
                 }
                 let configure = [!private, private].map(|private| {
                     let act = Act::Configure { private, slow_ms: 1 };
                     letter(judge(&act, &Case { standing, asker, target: None }))
                 });
-                own += &format!(" configure {}", String::from_iter(configure));
+                own += &format!(" {}", String::from_iter(configure));
                 others.push(line);
                 themselves.push(own);
             }
