@@ -137,3 +137,56 @@ pub(super) fn load(db: &Connection, room: i64) -> Result<Option<LoadedRights>, T
     });
     Ok(Some(LoadedRights { private, slow_ms, roles: roles.collect::<Result<_, Trouble>>()? }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Want;
+    use crate::store::tests::{Scratch, account, job, open, outcomes, say};
+
+    #[test]
+    fn rights_are_loaded_as_they_were_left_and_a_role_that_nobody_knows_is_told() {
+        let scratch = Scratch::new("rights");
+        let mut store = open(&scratch.path("db"));
+        let act = |by: &str, act| job(Want::Rights { room: "den".into(), by: by.into(), act });
+        let grant = |by, who: &str, role| act(by, Act::Grant { who: who.into(), role });
+        let create = act("ann", Act::Create { private: true, slow_ms: 7 });
+        let jobs = vec![
+            account("ann", "s"),
+            account("bob", "s"),
+            say("live", "x"),
+            create.clone(),
+            create,
+            grant("ann", "bob", Some(Role::Moderator)),
+            grant("ann", "cyd", Some(Role::Member)), // nobody of that name
+            grant("bob", "ann", None),
+            act("ann", Act::Kick { who: "bob".into() }),
+            act("bob", Act::Configure { private: true, slow_ms: 9 }),
+            act("bob", Act::Configure { private: false, slow_ms: 9 }),
+        ];
+        let told = outcomes(&mut store, jobs);
+        let starts = [
+            "Added",
+            "Added",
+            "Numbered(1)",
+            "Noted",
+            "Refused(\"room_exists\"",
+            "Noted",
+            "Refused(\"unknown_name\"",
+            "Refused(\"not_allowed\"",
+            "Noted",
+            "Noted",
+            "Refused(\"not_allowed\"",
+        ];
+        let is_told = |(told, start): (&String, &&str)| told.starts_with(start);
+        assert!(told.iter().zip(&starts).all(is_told), "{told:?}");
+        let rooms = store.load(0, 0).unwrap().rooms;
+        assert!(rooms[0].owned.is_none() && rooms.len() == 2);
+        let owned = rooms[1].owned.as_ref().unwrap();
+        let roles = [("ann".to_owned(), Role::Owner), ("bob".to_owned(), Role::Moderator)];
+        assert_eq!((owned.private, owned.slow_ms, &*owned.roles), (true, 9, &roles[..]));
+        store.db.execute_batch("UPDATE roles SET role = 'king' WHERE name = 'bob'").unwrap();
+        let why = store.load(0, 0).unwrap_err().to_string();
+        assert!(why.contains("king"), "{why}");
+    }
+}

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::rights::{Act, Role};
 
 /// A folder of a test's own; removed at its end.
 pub(crate) struct Scratch(PathBuf);
@@ -33,16 +32,16 @@ impl Drop for Scratch {
     }
 }
 
-fn job(want: Want) -> Job {
+pub(super) fn job(want: Want) -> Job {
     Job { ticket: Ticket { conn: 0, serial: 1, request: 1 }, want, since_us: 0 }
 }
 
-fn say(name: &str, text: &str) -> Job {
+pub(super) fn say(name: &str, text: &str) -> Job {
     let (name, sender, text) = (name.into(), "ann".into(), text.into());
     job(Want::Say { room: 0, name, sender, text, at_ms: 1_700_000_000_000 })
 }
 
-fn account(name: &str, secret: &str) -> Job {
+pub(super) fn account(name: &str, secret: &str) -> Job {
     job(Want::Account { name: name.into(), password: "".into(), secret: secret.into() })
 }
 
@@ -50,12 +49,12 @@ fn page(name: &str, before: u32, limit: usize) -> Job {
     job(Want::Page { name: name.into(), before, limit })
 }
 
-fn open(path: &Path) -> Store {
+pub(super) fn open(path: &Path) -> Store {
     Store::open(path, Commit::Late).unwrap()
 }
 
 /// What came of each job, in words.
-fn outcomes(store: &mut Store, jobs: Vec<Job>) -> Vec<String> {
+pub(super) fn outcomes(store: &mut Store, jobs: Vec<Job>) -> Vec<String> {
     let word = |done: Done| match done.outcome {
         Outcome::Page(page) => {
             let numbers: Vec<String> = page.iter().map(|past| past.number.to_string()).collect();
@@ -196,50 +195,4 @@ fn a_backup_is_of_one_instant_while_the_store_goes_on() {
         let number = |name| rooms.iter().find(|room| room.name == name).map_or(0, |r| r.number);
         assert_eq!(number("r"), 500 + number("s"));
     }
-}
-
-#[test]
-fn rights_are_loaded_as_they_were_left_and_a_role_that_nobody_knows_is_told() {
-    let scratch = Scratch::new("rights");
-    let mut store = open(&scratch.path("db"));
-    let act = |by: &str, act| job(Want::Rights { room: "den".into(), by: by.into(), act });
-    let grant = |by, who: &str, role| act(by, Act::Grant { who: who.into(), role });
-    let create = act("ann", Act::Create { private: true, slow_ms: 7 });
-    let jobs = vec![
-        account("ann", "s"),
-        account("bob", "s"),
-        say("live", "x"),
-        create.clone(),
-        create,
-        grant("ann", "bob", Some(Role::Moderator)),
-        grant("ann", "cyd", Some(Role::Member)), // nobody of that name
-        grant("bob", "ann", None),
-        act("ann", Act::Kick { who: "bob".into() }),
-        act("bob", Act::Configure { private: true, slow_ms: 9 }),
-        act("bob", Act::Configure { private: false, slow_ms: 9 }),
-    ];
-    let told = outcomes(&mut store, jobs);
-    let starts = [
-        "Added",
-        "Added",
-        "Numbered(1)",
-        "Noted",
-        "Refused(\"room_exists\"",
-        "Noted",
-        "Refused(\"unknown_name\"",
-        "Refused(\"not_allowed\"",
-        "Noted",
-        "Noted",
-        "Refused(\"not_allowed\"",
-    ];
-    let is_told = |(told, start): (&String, &&str)| told.starts_with(start);
-    assert!(told.iter().zip(&starts).all(is_told), "{told:?}");
-    let rooms = store.load(0, 0).unwrap().rooms;
-    assert!(rooms[0].owned.is_none() && rooms.len() == 2);
-    let owned = rooms[1].owned.as_ref().unwrap();
-    let roles = [("ann".to_owned(), Role::Owner), ("bob".to_owned(), Role::Moderator)];
-    assert_eq!((owned.private, owned.slow_ms, &*owned.roles), (true, 9, &roles[..]));
-    store.db.execute_batch("UPDATE roles SET role = 'king' WHERE name = 'bob'").unwrap();
-    let why = store.load(0, 0).unwrap_err().to_string();
-    assert!(why.contains("king"), "{why}");
 }

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use protocols::wire::rng::SplitMix;
 use protocols::yardstick::{AnswerWhat, Encoding, Frame, FrameWhat};
 
+use super::kills_rights::Grants;
 use super::net::Net;
-use crate::rights::Role;
+use crate::store::Store;
 use crate::store::tests::Scratch;
-use crate::store::{LoadedRoom, Store};
 use crate::{Commit, Config};
 
 const SEEDS: u64 = 55;
@@ -22,9 +22,6 @@ const KILLS: usize = 20;
 const STEPS_MAX: usize = 60;
 const PEOPLE: usize = 4;
 const ROOMS: [&str; 2] = ["r0", "r1"];
-/// The room that the first person owns.
-const OWNED: &str = "owned";
-const ROLES: [&str; 4] = ["moderator", "muted", "banned", "none"];
 
 /// Where a kill strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +44,6 @@ struct Person {
     asked: HashMap<u32, (&'static str, String)>,
 }
 
-/// Roles that a person may have in the owned room: the one that was answered last, and later ones,
-/// each with its request.
-type Roles = Vec<(u32, &'static str)>;
-
 /// One server after another, and what everybody was told by any of them.
 struct Lab {
     seed: u64,
@@ -64,10 +57,7 @@ struct Lab {
     /// What was answered or heard, by room and number.
     told: BTreeMap<(String, u32), String>,
     answers: usize,
-    /// Whether somebody was told that there is a room with an owner.
-    is_owned: bool,
-    roles: BTreeMap<String, Roles>,
-    granted: usize,
+    grants: Grants,
 }
 
 fn config() -> Config {
@@ -82,23 +72,8 @@ impl Lab {
         let people = (0..PEOPLE).map(|_| Person::default()).collect();
         let rng = SplitMix::new(seed);
         let (store, told) = (Some(store), BTreeMap::new());
-        let (is_owned, roles, granted) = (false, BTreeMap::new(), 0);
-        let (lives, texts, answers) = (0, 0, 0);
-        Lab {
-            seed,
-            rng,
-            scratch,
-            lives,
-            net,
-            store,
-            people,
-            texts,
-            told,
-            answers,
-            is_owned,
-            roles,
-            granted,
-        }
+        let (lives, texts, answers, grants) = (0, 0, 0, Grants::default());
+        Lab { seed, rng, scratch, lives, net, store, people, texts, told, answers, grants }
     }
 
     /// Everybody comes (back), and those who have a token are known.
@@ -136,7 +111,6 @@ impl Lab {
         let number = self.rng.below(PEOPLE);
         let person = &mut self.people[number];
         match self.rng.below(9) {
-            8 => self.grant(),
             0..=3 if person.is_in => {
                 let room = ROOMS[self.rng.below(ROOMS.len())];
                 self.texts += 1;
@@ -149,6 +123,10 @@ impl Lab {
             4 => self.page(number),
             5 => self.commit(),
             6 => self.listen(),
+            7 if self.people[0].is_in => {
+                let request = self.grants.request(&mut self.rng, PEOPLE);
+                self.net.ask(self.people[0].id, &request);
+            }
             _ => {
                 self.net.turn();
             }
@@ -160,36 +138,6 @@ impl Lab {
         if self.people[number].is_in {
             let get = format!(r#"{{"room":"r0","before":{before},"limit":{limit}}}"#);
             self.net.ask(self.people[number].id, &format!(r#"{{"id":0,"history":{get}}}"#));
-        }
-    }
-
-    /// The owner gives somebody a role, or makes the room if it is not known to be made.
-    fn grant(&mut self) {
-        let owner = &mut self.people[0];
-        if !owner.is_in {
-            return;
-        }
-        if !self.is_owned {
-            let create = format!(r#"{{"id":0,"create":{{"room":"{OWNED}"}}}}"#);
-            return self.net.ask(owner.id, &create);
-        }
-        owner.requests += 1;
-        let (id, role) = (owner.requests, ROLES[self.rng.below(ROLES.len())]);
-        let who = format!("p{}", 1 + self.rng.below(PEOPLE - 1));
-        let grant = format!(r#"{{"room":"{OWNED}","name":"{who}","role":"{role}"}}"#);
-        self.net.ask(owner.id, &format!(r#"{{"id":{id},"grant":{grant}}}"#));
-        self.roles.entry(who).or_insert_with(|| vec![(0, "none")]).push((id, role));
-    }
-
-    fn note_done(&mut self, id: u32) {
-        if id == 0 {
-            self.is_owned = true;
-            return;
-        }
-        self.granted += 1;
-        for asked in self.roles.values_mut() {
-            let at = asked.iter().position(|(request, _)| *request == id);
-            asked.drain(..at.unwrap_or(0));
         }
     }
 
@@ -219,6 +167,8 @@ impl Lab {
 
     fn note_answer(&mut self, number: usize, id: u32, what: Option<AnswerWhat<'_>>) {
         match what.unwrap() {
+            AnswerWhat::Done(_) if Grants::is_its(id) => self.grants.note(id, ""),
+            AnswerWhat::Error(error) if Grants::is_its(id) => self.grants.note(id, &error.code),
             AnswerWhat::Said(said) => {
                 let (room, text) = self.people[number].asked.remove(&id).expect("asked once");
                 self.answers += 1;
@@ -234,12 +184,6 @@ impl Lab {
                 }
             }
             AnswerWhat::Joined(_) => {}
-            AnswerWhat::Done(_) => self.note_done(id),
-            // Made by a request that was not answered; or somebody has no account yet.
-            AnswerWhat::Error(error) if error.code.0 == "room_exists" => self.is_owned = true,
-            AnswerWhat::Error(error) if error.code.0 == "unknown_name" => {
-                self.roles.values_mut().for_each(|asked| asked.retain(|(of, _)| *of != id));
-            }
             other => panic!("seed {}: {other:?}", self.seed),
         }
     }
@@ -283,27 +227,13 @@ impl Lab {
         self.store = Some(store);
     }
 
-    /// Everybody has the role that was answered last, or one that was asked for later.
-    fn check_roles(&mut self, rooms: &[LoadedRoom], what: &str) {
-        let owned = rooms.iter().find_map(|room| room.owned.as_ref());
-        let Some(owned) = owned else { return assert!(!self.is_owned, "{what}: no room") };
-        assert!(owned.roles.contains(&("p0".to_owned(), Role::Owner)), "{what}: no owner");
-        for (name, asked) in &mut self.roles {
-            let found = owned.roles.iter().find(|(other, _)| other == name);
-            let word = found.map_or("none", |(_, role)| role.word());
-            let is_one = asked.iter().any(|(_, role)| *role == word);
-            assert!(is_one, "{what}: {name} is {word}, not one of {asked:?}");
-            *asked = vec![(0, word)]; // what was not answered until now will never be
-        }
-    }
-
     /// Numbers have no gaps, no text is there twice, and all that was told is there.
     fn check(&mut self, store: &Store, kill: Kill) {
         let what = format!("seed {}, life {}, {kill:?}", self.seed, self.lives);
         let mut told = self.told.clone();
         let mut texts = BTreeSet::new();
         let rooms = store.load(usize::MAX / 2, 0).unwrap().rooms;
-        self.check_roles(&rooms, &what);
+        self.grants.check(&rooms, &what);
         for room in rooms {
             for (index, past) in room.past.iter().enumerate() {
                 assert_eq!(past.number as usize, index + 1, "{what}: {}", room.name);
@@ -334,7 +264,7 @@ fn what_was_answered_or_heard_survives_a_thousand_kills() {
         }
         answers += lab.answers;
         told += lab.told.len();
-        granted += lab.granted;
+        granted += lab.grants.answered;
     }
     assert!(granted > 1_000, "{granted} roles");
     assert!(kills >= 1_000 && answers > 2_000 && told >= answers, "{kills}, {answers}, {told}");

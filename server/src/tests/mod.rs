@@ -2,6 +2,7 @@
 mod durable;
 mod faults;
 mod kills;
+mod kills_rights;
 mod knobs;
 mod limits;
 mod loopback;
