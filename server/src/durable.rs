@@ -49,6 +49,7 @@ impl Core {
             for past in room.past {
                 self.remember_past(number, past);
             }
+            self.restore_marks(number, room.reads);
         }
         debug_assert!(self.rooms.len() <= ROOMS_MAX);
         self.keeping = Some(Keeping::default());
@@ -57,8 +58,8 @@ impl Core {
 
     fn remember_past(&mut self, room: u32, past: Past) {
         let sender = self.accounts.known(&past.sender).unwrap_or_else(|| (&*past.sender).into());
-        let Past { number, text, at_ms, .. } = past;
-        self.remember(room, Stored { number, sender, text, at_ms });
+        let Past { number, text, at_ms, extra, .. } = past;
+        self.remember(room, Stored { number, sender, text, at_ms, extra });
     }
 
     /// Puts a want on the store's desk at the end of the turn, or refuses.
@@ -133,10 +134,21 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         match (job.want, outcome) {
-            (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
+            (Want::Say { room, sender, text, at_ms, extra, .. }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
-                self.publish(room, Stored { number, sender, text, at_ms }, now.us);
+                let extra = self.remembered(extra);
+                self.publish(room, Stored { number, sender, text, at_ms, extra }, now.us);
                 Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Say { .. }, Outcome::Again { number, at_ms }) => {
+                Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Amend(amend), Outcome::Changed(is_new)) => {
+                Ok(Some(self.amended(&amend, is_new)))
+            }
+            (Want::Marks(rooms), outcome) => {
+                self.marks_written(rooms, matches!(outcome, Outcome::Noted), now.us);
+                Ok(None)
             }
             (Want::Account { name, password, secret }, Outcome::Added(is_new)) => {
                 self.registered(job.ticket, is_new, (&name, &password, &secret), now)

@@ -3,6 +3,7 @@
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
+//! - `message`, `amend`, `marks`: replies and keys, edits and reactions, how far people have read
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
 //!   first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
@@ -12,6 +13,7 @@
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.
+mod amend;
 mod auth;
 mod avatar;
 mod change;
@@ -27,6 +29,8 @@ pub mod fault;
 mod faulty;
 mod log;
 mod login;
+mod marks;
+mod message;
 mod pages;
 mod password;
 mod request;

@@ -30,6 +30,24 @@ const STEPS: &[&str] = &[
          tag BLOB PRIMARY KEY,
          expires_ms INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;",
+    "ALTER TABLE messages ADD COLUMN reply_to INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE messages ADD COLUMN key TEXT;
+     ALTER TABLE messages ADD COLUMN edited_ms INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE messages ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
+     CREATE UNIQUE INDEX messages_key ON messages (room, sender, key) WHERE key IS NOT NULL;
+     CREATE TABLE reactions (
+         room INTEGER NOT NULL REFERENCES rooms,
+         number INTEGER NOT NULL,
+         reaction TEXT NOT NULL,
+         name TEXT NOT NULL,
+         PRIMARY KEY (room, number, reaction, name)
+     ) STRICT, WITHOUT ROWID;
+     CREATE TABLE reads (
+         room INTEGER NOT NULL REFERENCES rooms,
+         name TEXT NOT NULL,
+         number INTEGER NOT NULL,
+         PRIMARY KEY (room, name)
+     ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The version this program writes.

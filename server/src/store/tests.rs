@@ -38,7 +38,7 @@ fn job(want: Want) -> Job {
 
 fn say(name: &str, text: &str) -> Job {
     let (name, sender, text) = (name.into(), "ann".into(), text.into());
-    job(Want::Say { room: 0, name, sender, text, at_ms: 1_700_000_000_000 })
+    job(Want::Say { room: 0, name, sender, text, at_ms: 1_700_000_000_000, extra: None })
 }
 
 fn account(name: &str, secret: &str) -> Job {
@@ -126,7 +126,8 @@ fn a_failed_batch_leaves_nothing_and_the_next_one_has_its_numbers() {
         ["Numbered(2)", "Numbered(1)"]
     );
     let last = format!(
-        "INSERT INTO messages SELECT room, {}, 'a', 't', 0 FROM messages LIMIT 1",
+        "INSERT INTO messages (room, number, sender, text, at_ms) \
+         SELECT room, {}, 'a', 't', 0 FROM messages LIMIT 1",
         u32::MAX
     );
     store.db.execute_batch(&last).unwrap();
