@@ -116,6 +116,31 @@ mod tests {
         assert_eq!(text, "hello");
     }
 
+    /// What the messages of version 2 become: as if nobody had replied, edited or reacted.
+    #[test]
+    fn old_messages_have_nothing_of_what_came_later() {
+        let mut db = version_one();
+        db.execute_batch(STEPS[1]).unwrap();
+        db.pragma_update(None, "user_version", 2).unwrap();
+        migrate(&mut db).unwrap();
+        let select = "SELECT reply_to, key IS NULL, edited_ms, deleted FROM messages";
+        let row = db
+            .query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
+        assert_eq!(row, Ok((0, true, 0, false)));
+        let insert = "INSERT INTO messages (room, number, sender, text, at_ms, key) \
+                      VALUES (1, ?1, ?2, 'x', 5, ?3)";
+        let rows = [(2, "ann", Some("k"), true), (3, "ann", Some("k"), false)];
+        let others = [(3, "bob", Some("k"), true), (4, "ann", None, true), (5, "ann", None, true)];
+        for (number, sender, key, is_fine) in rows.into_iter().chain(others) {
+            let result = db.execute(insert, rusqlite::params![number, sender, key]);
+            assert_eq!(result.is_ok(), is_fine, "{number} {sender} {key:?}");
+        }
+        let plan = "EXPLAIN QUERY PLAN SELECT number FROM messages \
+                    WHERE room = 1 AND sender = 'ann' AND key = 'k'";
+        let plan: String = db.query_row(plan, [], |row| row.get(3)).unwrap();
+        assert!(plan.contains("messages_key"), "{plan}");
+    }
+
     #[test]
     fn an_empty_file_is_filled_and_others_are_refused() {
         let mut empty = Connection::open_in_memory().unwrap();
