@@ -27,6 +27,11 @@ struct Mark {
 }
 
 impl Marks {
+    /// How far somebody has read; 0: not at all.
+    pub(crate) fn of(&self, name: &str) -> u32 {
+        self.0.get(name).map_or(0, |mark| mark.number)
+    }
+
     /// Everybody who has read, by name.
     pub(crate) fn list(&self) -> Vec<Read<'_>> {
         let mut list = Vec::with_capacity(self.0.len());
@@ -87,11 +92,11 @@ impl Core {
             0 => room.number,
             number => number.min(room.number),
         };
-        let known = room.marks.0.get(&name).copied();
-        if number <= known.map_or(0, |mark| mark.number) {
+        let known = room.marks.of(&name);
+        if number <= known {
             return Ok(AnswerWhat::Done(Done {}));
         }
-        if known.is_none() {
+        if known == 0 {
             if room.marks.0.len() >= MARKS_PER_ROOM_MAX || self.marks.total >= MARKS_MAX {
                 let most = format!("{MARKS_PER_ROOM_MAX} in a room, {MARKS_MAX} in all");
                 return fail("full", format!("too many read markers: at most {most}"));
@@ -99,11 +104,11 @@ impl Core {
             self.marks.total += 1;
         }
         let waits = self.keeping.is_some();
-        room.marks.0.insert(name.clone(), Mark { number, waits });
+        let before = room.marks.0.insert(name.clone(), Mark { number, waits });
         let frame = Read { room: (&*read.room).into(), number, name: (&*name).into() };
         room.put(&FrameWhat::Read(frame), &mut self.scratch);
         self.mark(room_number);
-        if waits && known.is_none_or(|mark| !mark.waits) {
+        if waits && before.is_none_or(|mark| !mark.waits) {
             self.marks.waiting.push_back((room_number, name));
         }
         Ok(AnswerWhat::Done(Done {}))

@@ -59,7 +59,7 @@ pub(crate) fn judge(
     names: usize,
     kinds: impl FnOnce() -> usize,
 ) -> Verdict {
-    if has == !remove {
+    if has != remove {
         return Verdict::Unchanged;
     }
     let is_full = match names {

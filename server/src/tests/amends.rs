@@ -5,6 +5,7 @@ use protocols::yardstick::Encoding;
 use super::net::Net;
 use super::talks::{ANN_IN, BOB_IN, play};
 use crate::Config;
+use crate::amend::{Amend, How};
 use crate::config::*;
 
 /// Ann says `one`, and both hear it.
@@ -242,6 +243,37 @@ fn an_edit_cannot_make_memory_grow_beyond_its_limit() {
     let heard = net.hear(ann);
     assert!(heard[1].contains(&text), "{heard:?}");
     assert!(net.core.history_bytes <= HISTORY_BYTES_MAX && net.core.rooms[0].past.len() < 3);
+}
+
+#[test]
+fn who_may_do_what_to_which_message() {
+    let edit = |text: &str| How::Edit(text.into());
+    let delete = |others| How::Delete { others };
+    let react = || How::React { reaction: "+1".into(), remove: false };
+    let (done, so_already) = ("Changed(true)", "Changed(false)");
+    // who, what, is it deleted, and what comes of it
+    let rows = [
+        ("ann", edit("new"), false, done),
+        ("ann", edit("old"), false, so_already),
+        ("ann", edit("new"), true, "no_message"),
+        ("bob", edit("new"), false, "not_yours"),
+        ("bob", edit("new"), true, "no_message"),
+        ("ann", delete(false), false, done),
+        ("ann", delete(false), true, so_already),
+        ("bob", delete(false), false, "not_yours"),
+        ("bob", delete(false), true, "no_message"),
+        ("bob", delete(true), false, done),
+        ("bob", delete(true), true, so_already),
+        ("bob", react(), false, "None"),
+        ("bob", react(), true, "no_message"),
+    ];
+    for (name, how, deleted, expect) in rows {
+        let what = format!("{name}, {how:?}, {deleted}");
+        let (room, name) = ("r".into(), name.into());
+        let amend = Amend { room, number: 1, name, at_ms: 5, how };
+        let outcome = format!("{:?}", amend.judge("ann", "old", deleted));
+        assert!(outcome.contains(expect), "{what}: {outcome}");
+    }
 }
 
 #[test]
