@@ -3,7 +3,7 @@
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
-//! - `message`, `amend`, `marks`: replies and keys, edits and reactions, how far people have read
+//! - `message`, `amend`: replies, keys, edits, reactions; `marks`: how far people have read
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
 //!   first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
