@@ -34,8 +34,12 @@ impl Core {
             Want::Rights { room, by, act } => {
                 Outcome::judged(rights::judge(act, &self.case(room, by, act)), room)
             }
-            // These have shorter ways of their own where nothing is kept.
-            Want::Say { .. } | Want::Account { .. } | Want::Page { .. } => Outcome::Noted,
+            Want::Say { name, sender, extra, .. } => {
+                self.decide_say(name, sender, extra.as_deref())
+            }
+            Want::Amend(amend) => self.decide_amend(amend),
+            // These have shorter ways of their own where nothing is kept, or nothing to do.
+            Want::Account { .. } | Want::Page { .. } | Want::Marks(_) => Outcome::Noted,
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::durable::Keeping;
 use crate::faulty::Faulty;
 use crate::login::{HashJob, Hashing};
+use crate::marks::MarkWriter;
 use crate::pages;
 use crate::room::Room;
 use crate::store;
@@ -82,6 +83,8 @@ pub(crate) struct Core {
     /// What waits for the store; `None` where nothing is kept.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) hashing: Hashing,
+    /// Read markers that are to be written.
+    pub(crate) marks: MarkWriter,
     /// The server is about to stop: rooms do not wait for a fuller flush.
     pub(crate) stopping: bool,
     serial: u64,
@@ -112,6 +115,7 @@ impl Core {
             burn_ns: 0,
             keeping: None,
             hashing: Hashing::default(),
+            marks: MarkWriter::default(),
             stopping: false,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
@@ -371,11 +375,13 @@ impl Core {
             self.faulty.tidy(&mut self.counters);
         }
         self.close_doomed(world);
+        self.write_marks(now.us);
         self.hand_over(world);
         let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
-        [rooms, self.faulty.next_due_us(), throttle, sweep].into_iter().flatten().min()
+        let marks = self.marks.next_due_us();
+        [rooms, self.faulty.next_due_us(), throttle, marks, sweep].into_iter().flatten().min()
     }
 
     /// Looks for connections that take too long.
@@ -424,6 +430,7 @@ impl Core {
         let is_sent = |conn: &Conn| conn.out.is_empty() && conn.blocked.is_none();
         is_kept
             && self.hashing.open == 0
+            && self.marks.is_empty()
             && self.dirty.is_empty()
             && self.conns.iter().all(|(_, conn)| conn.doomed || is_sent(conn))
     }

@@ -47,6 +47,7 @@ impl Core {
             for past in room.past {
                 self.remember_past(number, past);
             }
+            self.restore_marks(number, room.reads);
         }
         self.keeping = Some(Keeping::default());
         Ok(())
@@ -68,8 +69,8 @@ impl Core {
 
     fn remember_past(&mut self, room: u32, past: Past) {
         let sender = self.accounts.known(&past.sender).unwrap_or_else(|| (&*past.sender).into());
-        let Past { number, text, at_ms, .. } = past;
-        self.remember(room, Stored { number, sender, text, at_ms });
+        let Past { number, text, at_ms, extra, .. } = past;
+        self.remember(room, Stored { number, sender, text, at_ms, extra });
     }
 
     /// Puts a want on the store's desk at the end of the turn, or refuses.
@@ -144,11 +145,23 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         match (job.want, outcome) {
-            (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
+            (Want::Say { room, sender, text, at_ms, extra, .. }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
                 self.spoke(room, &sender, at_ms);
-                self.publish(room, Stored { number, sender, text, at_ms }, now.us);
+                let extra = self.remembered(extra);
+                self.publish(room, Stored { number, sender, text, at_ms, extra }, now.us);
                 Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Again { number, at_ms }) => {
+                self.not_spoke(room, &sender);
+                Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Amend(amend), Outcome::Changed(is_new)) => {
+                Ok(Some(self.amended(&amend, is_new)))
+            }
+            (Want::Marks(rooms), outcome) => {
+                self.marks_written(rooms, matches!(outcome, Outcome::Noted), now.us);
+                Ok(None)
             }
             (Want::Account { name, password, secret }, Outcome::Added(is_new)) => {
                 self.registered(job.ticket, is_new, (&name, &password, &secret), now)
@@ -168,6 +181,10 @@ impl Core {
             }
             (Want::Rights { room, .. }, Outcome::Refused(code, text)) => {
                 Err(self.refused(&room, (code, text)))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Refused(code, text)) => {
+                self.not_spoke(room, &sender);
+                fail(code, text)
             }
             (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {

@@ -6,6 +6,7 @@
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
 //!   storing first, answering then
 //! - `rights`: who may do what in a room with an owner; `owned`: its state; `moderation`: requests
+//! - `message`, `amend`: replies, keys, edits, reactions; `marks`: how far people have read
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
@@ -13,6 +14,7 @@
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.
+mod amend;
 mod auth;
 mod avatar;
 mod change;
@@ -28,6 +30,8 @@ pub mod fault;
 mod faulty;
 mod log;
 mod login;
+mod marks;
+mod message;
 mod moderation;
 mod owned;
 mod pages;

@@ -325,7 +325,7 @@ impl Core {
             name: room.name.to_string().into(),
             number: room.number,
             people: room.len() as u32,
-            read: 0,
+            read: room.marks.of(asker),
             private: room.owned.as_ref().is_some_and(|owned| owned.private),
             role: self.role_word(id, room).into(),
         };

@@ -4,17 +4,19 @@ use std::rc::Rc;
 
 use protocols::yardstick::{
     AnswerWhat, Avatar, Bytes, Done, Error, FrameWhat, GetHistory, History, Join, Joined, Members,
-    Millis, Person, Pong, Read, Request, RequestWhat, Said, Say, Typing,
+    Millis, Person, Pong, Request, RequestWhat, Said, Say, Typing,
 };
 
+use crate::amend::{check_key, check_text};
 use crate::auth::is_name;
 use crate::avatar::{self, Look};
 use crate::config::{
     Avatars, HISTORY_BYTES_MAX, PAGE_MESSAGES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX,
-    ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX, TEXT_BYTES_MAX,
+    ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX,
 };
 use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
+use crate::message::Extra;
 use crate::room::{Arrival, Member, Room, Stored};
 use crate::store::Want;
 
@@ -50,6 +52,9 @@ impl Core {
             }
             Some(RequestWhat::Typing(typing)) => self.typing(id, &typing).map(Some),
             Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
+            Some(RequestWhat::Edit(edit)) => self.edit(id, request.id, &edit, now),
+            Some(RequestWhat::Delete(delete)) => self.delete(id, request.id, &delete, now),
+            Some(RequestWhat::React(react)) => self.react(id, request.id, &react, now),
             Some(RequestWhat::Avatar(get)) => self.avatar(&get.hash).map(Some),
             Some(RequestWhat::Revoke(revoke)) => self.revoke(id, request.id, &revoke, now),
             Some(RequestWhat::Create(create)) => self.create(id, request.id, &create, now),
@@ -127,7 +132,9 @@ impl Core {
             limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
         };
         let role = self.role_word(id, room).into();
-        let joined = Joined { number: room.number, messages, people, role, ..Joined::default() };
+        let reads = if join.reads { room.marks.list() } else { Vec::new() };
+        let number = room.number;
+        let joined = Joined { number, messages, people, reads, role };
         // Built apart: the answer borrows names from all connections.
         let mut bytes = Vec::new();
         put_answer(dialect, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);
@@ -191,7 +198,7 @@ impl Core {
     }
 
     /// The number of a room that `id` is in.
-    fn room_of(&self, id: usize, name: &str) -> Result<u32, Failure> {
+    pub(crate) fn room_of(&self, id: usize, name: &str) -> Result<u32, Failure> {
         let number = self.room_numbers.get(name).copied();
         match number.filter(|number| self.conns[id].place(*number).is_some()) {
             Some(number) => Ok(number),
@@ -246,12 +253,8 @@ impl Core {
     }
 
     fn say(&mut self, id: usize, request: u32, say: &Say<'_>, now: Now) -> Answered<'static> {
-        if say.text.is_empty() {
-            return fail("empty", "a message has at least one byte");
-        }
-        if say.text.len() > TEXT_BYTES_MAX {
-            return fail("too_long", format!("a message has up to {TEXT_BYTES_MAX} bytes"));
-        }
+        check_text(&say.text)?;
+        check_key(&say.key)?;
         let room_number = self.room_of(id, &say.room)?;
         let Some(sender) = self.conns[id].name.clone() else {
             return fail("login_first", "log in first");
@@ -261,20 +264,21 @@ impl Core {
             self.check_say(room_number, &sender, now)?;
         }
         let (text, at_ms) = ((&*say.text).into(), now.unix_ms);
-        if self.keeping.is_some() {
+        let extra = Extra::new(say.reply_to, &say.key);
+        if self.keeping.is_some() || extra.is_some() {
             let (name, spoken_by) = ((&*say.room).into(), (&*sender).into());
-            let want = Want::Say { room: room_number, name, sender: spoken_by, text, at_ms };
-            self.keep(self.ticket(id, request), want, now.us)?;
-            if is_owned {
+            let want = Want::Say { room: room_number, name, sender: spoken_by, text, at_ms, extra };
+            let answered = self.change(id, request, want, now)?;
+            if is_owned && answered.is_none() {
                 self.spoke(room_number, &sender, at_ms); // the next may come before it is stored
             }
-            return Ok(None);
+            return Ok(answered);
         }
         if is_owned {
             self.spoke(room_number, &sender, at_ms);
         }
         let number = self.rooms[room_number as usize].number.wrapping_add(1);
-        self.publish(room_number, Stored { number, sender, text, at_ms }, now.us);
+        self.publish(room_number, Stored { number, sender, text, at_ms, extra }, now.us);
         Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
     }
 
@@ -307,12 +311,22 @@ impl Core {
         if self.config.history == 0 {
             return;
         }
-        let past = &mut self.rooms[room as usize].past;
         self.history_bytes += stored.bytes();
-        past.push_back(stored);
-        while past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
-            let Some(oldest) = past.pop_front() else { break };
+        let has_extra = stored.extra.is_some();
+        self.rooms[room as usize].past.push_back(stored);
+        if has_extra {
+            self.remember_key(room);
+        }
+        self.forget_old(room);
+    }
+
+    /// Forgets what a room, or all of them, cannot remember.
+    pub(crate) fn forget_old(&mut self, room: u32) {
+        let room = &mut self.rooms[room as usize];
+        while room.past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
+            let Some(oldest) = room.past.pop_front() else { break };
             self.history_bytes -= oldest.bytes();
+            room.forget_key(&oldest);
         }
     }
 
@@ -396,15 +410,6 @@ impl Core {
         let frame = Typing { room: (&*typing.room).into(), name: (&*name).into() };
         self.rooms[number as usize].put(&FrameWhat::Typing(frame), &mut self.scratch);
         self.mark(number);
-        Ok(AnswerWhat::Done(Done {}))
-    }
-
-    fn read(&mut self, id: usize, read: &Read<'_>) -> Result<AnswerWhat<'static>, Failure> {
-        let room = self.room_of(id, &read.room)?;
-        let name = self.conns[id].name.clone().unwrap_or_default();
-        let frame = Read { room: (&*read.room).into(), number: read.number, name: (&*name).into() };
-        self.rooms[room as usize].put(&FrameWhat::Read(frame), &mut self.scratch);
-        self.mark(room);
         Ok(AnswerWhat::Done(Done {}))
     }
 

@@ -194,6 +194,11 @@ pub(crate) fn is_slowed(role: Option<Role>) -> bool {
     rank(role) < rank(Some(Role::Moderator))
 }
 
+/// Whether somebody may delete a message of somebody else.
+pub(crate) fn may_delete(asker: Option<Role>, sender: Option<Role>) -> bool {
+    asker == Some(Role::Owner) || rank(asker) > rank(sender)
+}
+
 /// Whether an act is allowed.
 pub(crate) fn judge(act: &Act, case: &Case) -> Result<(), Refusal> {
     if let Act::Create { .. } = act {
@@ -236,7 +241,7 @@ fn judge_grant(role: Option<Role>, asker: Option<Role>, target: Target) -> Resul
 
 /// Nobody acts upon somebody of the same or a higher rank, but an owner on owners.
 fn is_above(asker: Option<Role>, target: Target) -> bool {
-    asker == Some(Role::Owner) || rank(asker) > rank(target.role)
+    may_delete(asker, target.role)
 }
 
 fn allow(is_allowed: bool) -> Result<(), Refusal> {

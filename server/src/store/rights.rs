@@ -73,7 +73,12 @@ fn target(
     Ok(Target { is_known, role, is_self: by == who, is_last_owner })
 }
 
-fn role(change: &Transaction<'_>, room: i64, name: &str) -> Result<Option<Role>, Trouble> {
+/// What somebody is in a room.
+pub(super) fn role(
+    change: &Transaction<'_>,
+    room: i64,
+    name: &str,
+) -> Result<Option<Role>, Trouble> {
     let find = "SELECT role FROM roles WHERE room = ?1 AND name = ?2";
     let found: Option<String> =
         change.prepare_cached(find)?.query_row(params![room, name], |row| row.get(0)).optional()?;

@@ -47,7 +47,7 @@ impl Kept {
         (id, rest.split('"').next().unwrap().to_owned())
     }
 
-    fn login(&mut self, id: usize, name: &str, password: &str) -> String {
+    pub(super) fn login(&mut self, id: usize, name: &str, password: &str) -> String {
         let login = format!(r#"{{"id":1,"login":{{"name":"{name}","password":"{password}"}}}}"#);
         self.net.ask(id, &login);
         for _ in 0..3 {
@@ -58,7 +58,7 @@ impl Kept {
         self.net.hear(id).join("\n")
     }
 
-    fn redeem(&mut self, token: &str) -> String {
+    pub(super) fn redeem(&mut self, token: &str) -> String {
         let id = self.net.dial(Encoding::Proto);
         self.net.ask(id, &format!(r#"{{"id":1,"login":{{"token":"{token}"}}}}"#));
         self.net.turn();
@@ -72,7 +72,7 @@ impl Kept {
         self.net.hear(id)
     }
 
-    fn page(&mut self, path: &str) -> String {
+    pub(super) fn page(&mut self, path: &str) -> String {
         let id = self.net.connect();
         self.net.send(id, format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes());
         self.net.turn();

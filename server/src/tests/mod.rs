@@ -1,4 +1,7 @@
 //! Conversations with the core in memory, and a few over loopback.
+mod amends;
+mod amends_kept;
+mod amends_property;
 mod durable;
 mod faults;
 mod kills;
@@ -6,6 +9,7 @@ mod kills_rights;
 mod knobs;
 mod limits;
 mod loopback;
+mod marks;
 mod net;
 mod property;
 mod rights;

@@ -316,3 +316,66 @@ fn presence_goes_its_way_whichever_it_is() {
     let config = Config { presence: Presence::Eager, ..Config::default() };
     play_all(&config, &[OWNED, eager]);
 }
+
+#[test]
+fn who_is_muted_changes_nothing_and_moderators_delete_what_those_below_have_said() {
+    let talk = r#"
+    bob> {"id":4,"join":{"room":"den"}}
+    bob< {"answer":{"id":4,"joined":{"role":"none"}}}
+    bob> {"id":5,"say":{"room":"den","text":"x"}}
+    bob< {"answer":{"id":5,"said":{"number":1,"atMs":"1700000000000"}}}
+    bob< {"message":{"room":"den","number":1,"sender":"bob","text":"x","atMs":"1700000000000"}}
+    ann< {"message":{"room":"den","number":1,"sender":"bob","text":"x","atMs":"1700000000000"}}
+    ann> {"id":6,"grant":{"room":"den","name":"bob","role":"muted"}}
+    ann< {"answer":{"id":6,"done":{}}}
+    ann< {"notice":{"room":"den","what":"role","name":"bob","role":"muted","by":"ann"}}
+    bob< {"notice":{"room":"den","what":"role","name":"bob","role":"muted","by":"ann"}}
+    bob> {"id":7,"edit":{"room":"den","number":1,"text":"y"}}
+    bob< {"answer":{"id":7,"error":{"code":"muted","text":"muted in den"}}}
+    bob> {"id":8,"react":{"room":"den","number":1,"reaction":"+1"}}
+    bob< {"answer":{"id":8,"error":{"code":"muted","text":"muted in den"}}}
+    ann> {"id":9,"delete":{"room":"den","number":1}}
+    ann< {"answer":{"id":9,"done":{}}}
+    ann< {"change":{"room":"den","number":1,"name":"ann","deleted":true,"atMs":"1700000000000"}}
+    bob< {"change":{"room":"den","number":1,"name":"ann","deleted":true,"atMs":"1700000000000"}}
+    ann> {"id":10,"say":{"room":"den","text":"a"}}
+    ann< {"answer":{"id":10,"said":{"number":2,"atMs":"1700000000000"}}}
+    ann< {"message":{"room":"den","number":2,"sender":"ann","text":"a","atMs":"1700000000000"}}
+    bob< {"message":{"room":"den","number":2,"sender":"ann","text":"a","atMs":"1700000000000"}}
+    ann> {"id":11,"grant":{"room":"den","name":"bob","role":"moderator"}}
+    ann< {"answer":{"id":11,"done":{}}}
+    ann< {"notice":{"room":"den","what":"role","name":"bob","role":"moderator","by":"ann"}}
+    bob< {"notice":{"room":"den","what":"role","name":"bob","role":"moderator","by":"ann"}}
+    bob> {"id":12,"delete":{"room":"den","number":2}}
+    bob< {"answer":{"id":12,"error":{"code":"not_yours","text":"only who said it can change it"}}}
+    ann> {"id":13,"edit":{"room":"den","number":1,"text":"b"}}
+    ann< {"answer":{"id":13,"error":{"code":"no_message","text":"there is no message 1"}}}
+    bob> {"id":14,"read":{"room":"den","number":2}}
+    bob< {"answer":{"id":14,"done":{}}}
+    bob< {"read":{"room":"den","number":2,"name":"bob"}}
+    ann< {"read":{"room":"den","number":2,"name":"bob"}}
+    bob> {"id":15,"rooms":{}}
+    bob< {"answer":{"id":15,"rooms":{"rooms":[{"name":"den","number":2,"people":2,"read":2,"role":"moderator"}]}}}
+    "#;
+    play_all(&quiet(), &[OWNED, talk]);
+}
+
+#[test]
+fn slow_mode_does_not_count_what_was_said_before_with_the_same_key() {
+    let talk = r#"
+    ann> {"id":4,"configure":{"room":"den","slowMs":5000}}
+    ann< {"answer":{"id":4,"done":{}}}
+    ann< {"notice":{"room":"den","what":"configured","by":"ann","slowMs":5000}}
+    bob> {"id":5,"join":{"room":"den"}}
+    bob< {"answer":{"id":5,"joined":{"role":"none"}}}
+    bob> {"id":6,"say":{"room":"den","text":"x","replyTo":7}}
+    bob< {"answer":{"id":6,"error":{"code":"no_message","text":"there is no message 7"}}}
+    bob> {"id":7,"say":{"room":"den","text":"x","key":"k"}}
+    bob< {"answer":{"id":7,"said":{"number":1,"atMs":"1700000000000"}}}
+    ann< {"message":{"room":"den","number":1,"sender":"bob","text":"x","atMs":"1700000000000"}}
+    bob< {"message":{"room":"den","number":1,"sender":"bob","text":"x","atMs":"1700000000000"}}
+    bob> {"id":8,"say":{"room":"den","text":"y"}}
+    bob< {"answer":{"id":8,"error":{"code":"slow_down","text":"den is slow: wait 5000 ms"}}}
+    "#;
+    play_all(&quiet(), &[OWNED, talk]);
+}

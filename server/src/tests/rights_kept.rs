@@ -191,3 +191,35 @@ fn slow_mode_counts_what_is_not_stored_yet() {
     let late = kept.ask_and_wait(bob, say).join("");
     assert!(late.contains("not_stored") && late.contains(r#""said":{"number":2,"#), "{late}");
 }
+
+#[test]
+fn who_may_delete_is_decided_when_it_is_done() {
+    let mut kept = Kept::new(Config::default());
+    let [(ann, _), (bob, _), (cyd, _)] = ["ann", "bob", "cyd"].map(|name| kept.person(name));
+    kept.ask_and_wait(ann, CREATE);
+    kept.ask_and_wait(ann, &grant(4, "bob", "moderator"));
+    for id in [ann, bob, cyd] {
+        kept.ask(id, JOIN);
+        for _ in 0..2 {
+            kept.ask_and_wait(id, r#"{"id":7,"say":{"room":"den","text":"x"}}"#);
+        }
+    }
+    let delete = |id: u32, number: u32| {
+        format!(r#"{{"id":{id},"delete":{{"room":"den","number":{number}}}}}"#)
+    };
+    kept.ask(bob, &delete(11, 1)); // Ann's, who is above
+    kept.ask(bob, &delete(12, 5)); // Cyd's
+    kept.ask(cyd, &delete(13, 4)); // Bob's, who is a moderator as yet
+    kept.ask(cyd, &grant(14, "cyd", "moderator"));
+    kept.ask(ann, &grant(15, "bob", "none"));
+    kept.ask(bob, &delete(16, 6)); // Cyd's, and Bob is a guest by now
+    kept.ask(bob, &delete(17, 3)); // his own
+    kept.ask(ann, &delete(18, 4));
+    kept.commit();
+    kept.net.settle();
+    let heard = [ann, bob, cyd].map(|id| kept.net.hear(id)).concat();
+    let told = [11, 12, 13, 14, 16, 17, 18].map(|id| answers(&heard, id).join(""));
+    let codes = told.each_ref().map(|told| told.split('"').nth(5).unwrap_or("done"));
+    let expect = ["not_yours", "done", "not_yours", "not_allowed", "not_yours", "done", "done"];
+    assert_eq!(codes, expect, "{told:?}");
+}

@@ -69,13 +69,13 @@ fn hide_token(json: &str) -> String {
     }
 }
 
-const ANN_IN: &str = r#"
+pub(super) const ANN_IN: &str = r#"
     ann> {"id":1,"login":{"name":"ann","password":"pw"}}
     ann< {"answer":{"id":1,"welcome":{"name":"ann","token":"*","expiresMs":"1700086400000"}}}
     ann> {"id":2,"join":{"room":"live","status":"st-a"}}
     ann< {"answer":{"id":2,"joined":{}}}
 "#;
-const BOB_IN: &str = r#"
+pub(super) const BOB_IN: &str = r#"
     bob> {"id":1,"login":{"name":"bob"}}
     bob< {"answer":{"id":1,"welcome":{"name":"bob","token":"*","expiresMs":"1700086400000"}}}
     bob> {"id":2,"join":{"room":"live","status":"st-b","members":true}}
