@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn nothing_that_is_written_becomes_markup() {
         let banned =
-            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http://"];
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("];
         for file in FILES.iter().filter(|file| file.content_type != ICON) {
             for word in banned {
                 assert!(!file.body.contains(word), "{}: {word}", file.path);

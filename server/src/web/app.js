@@ -2,7 +2,7 @@
 
 import { Composer } from "./composer.js";
 import { Deeds, wordsOf } from "./deeds.js";
-import { $, countOf, listOf, setText } from "./dom.js";
+import { $, countOf, listOf, picture, setText } from "./dom.js";
 import { askBy, face, meet, retryFaces } from "./faces.js";
 import { Log, jumpWords } from "./log.js";
 import { People } from "./people.js";
@@ -41,6 +41,7 @@ let sent = [];
 let isIn = false;
 let drawn = 0;
 let readAt = 0;
+let isSelfMet = false;
 let listedAt = -ROOMS_EVERY;
 
 const link = new Link({ opened, lost, frame });
@@ -230,6 +231,21 @@ function settlePeople(room, joined) {
   if (room.seen === 0) room.seen = room.number;
   room.role = joined.role ?? "";
   room.peopleVersion += 1;
+  if (!isSelfMet && room.people.size <= CROWD) meetSelf(room);
+}
+
+/** The answer to a join lists the others only. */
+async function meetSelf(room) {
+  isSelfMet = true;
+  try {
+    const answer = await ask("members", { room: room.name });
+    const self = (answer.people ?? []).find((person) => person.name === me);
+    if (self) meet(self);
+    $("self-face").replaceChildren(face(me));
+    people.refresh(true);
+  } catch {
+    isSelfMet = false;
+  }
 }
 
 function join(name) {
@@ -594,6 +610,9 @@ function roomOfAddress() {
 }
 
 function begin() {
+  for (const [id, name] of [["side-picture", "menu"], ["settings-open", "settings"], ["people-picture", "people"]]) {
+    $(id).append(picture(name));
+  }
   setText($("host"), location.host);
   const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
   $("plain").hidden = location.protocol === "https:" || isLocal;

@@ -1,6 +1,6 @@
 // What can be done to messages, people and rooms besides talking: tools, menus and dialogs.
 
-import { $, bytesOf, el, setText } from "./dom.js";
+import { $, bytesOf, el, picture, setText } from "./dom.js";
 
 const REACTIONS = ["👍", "❤️", "😂", "🎉", "😮", "👎"];
 const ROLES = ["owner", "moderator", "member", "muted", "banned", "none"];
@@ -46,12 +46,12 @@ export class Deeds {
     if (this.calls.can("react")) {
       tools.push(...REACTIONS.slice(0, 3).map((reaction) =>
         named(reaction, `React with ${reaction}`, () => this.react(room, message, reaction))));
-      tools.push(named("☺", "More reactions", (event) => this.#chooseReaction(room, message, event.currentTarget)));
+      tools.push(named(picture("smile"), "More reactions", (event) => this.#chooseReaction(room, message, event.currentTarget)));
     }
-    if (this.calls.can("reply")) tools.push(named("↩", "Reply", () => this.calls.reply(room, message)));
-    if (isOwn && this.calls.can("edit")) tools.push(named("✎", "Edit", () => this.calls.edit(room, message)));
+    if (this.calls.can("reply")) tools.push(named(picture("reply"), "Reply", () => this.calls.reply(room, message)));
+    if (isOwn && this.calls.can("edit")) tools.push(named(picture("edit"), "Edit", () => this.calls.edit(room, message)));
     if ((isOwn || room.isModerated) && this.calls.can("delete")) {
-      tools.push(named("🗑", "Delete", () => this.#delete(room, message)));
+      tools.push(named(picture("remove"), "Delete", () => this.#delete(room, message)));
     }
     return tools;
   }

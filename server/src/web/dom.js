@@ -14,6 +14,27 @@ export function el(tag, attributes = {}, ...children) {
   return made;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+const DRAWINGS = {
+  people: "M9 11a3.5 3.5 0 1 0 0-7a3.5 3.5 0 0 0 0 7M2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.5a3.5 3.5 0 0 1 0 6.5M18 14.5c2.200.8 3.5 2.700 3.5 5.5",
+  settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5",
+  menu: "M4 6h16M4 12h16M4 18h16",
+  lock: "M6 11h12v9H6zM8.5 11V8a3.5 3.5 0 0 1 7 0v3",
+  reply: "M10 6L4 12l6 6M4 12h9c4 0 7 2 7 6",
+  edit: "M4 20l1-4.5L16 4.5l3.5 3.5L8.5 19zM13.5 7l3.5 3.5",
+  remove: "M4 6.5h16M9 6.5V4h6v2.5M6.5 6.5l1 13.5h9l1-13.5M10 10.5v6M14 10.5v6",
+  smile: "M12 21a9 9 0 1 0 0-18a9 9 0 0 0 0 18M8 14.5c2 3 6 3 8 0M9 9.5v.1M15 9.5v.1",
+};
+
+/** A small drawing; what it stands for is said beside it. */
+export function picture(name) {
+  const [svg, path] = ["svg", "path"].map((tag) => document.createElementNS(SVG, tag));
+  for (const [key, value] of [["viewBox", "0 0 24 24"], ["class", "picture"], ["aria-hidden", "true"]]) svg.setAttribute(key, value);
+  path.setAttribute("d", DRAWINGS[name]);
+  svg.append(path);
+  return svg;
+}
+
 /** Sets a text where it is another one: what has not changed is not announced again. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -46,4 +67,14 @@ export function listOf(names, most = 3) {
   const shown = isLong ? names.slice(0, most - 1) : names.slice(0, -1);
   const last = isLong ? `${countOf(names.length - shown.length)} others` : names[names.length - 1];
   return `${shown.join(", ")} and ${last}`;
+}
+
+/** The stamp by which throng finds its messages again (model/src/stamp.rs). */
+const STAMP = /^~thr[\w-]{10,60}(?= |$)/;
+
+/** A text as nodes: the stamp of a virtual person stands back behind what the person says. */
+export function spoken(text) {
+  const stamp = STAMP.exec(text)?.[0];
+  if (!stamp) return [text];
+  return [el("span", { class: "stamp", title: stamp }, stamp), text.slice(stamp.length)];
 }

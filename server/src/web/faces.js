@@ -119,10 +119,13 @@ function bytesOf(base64) {
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }
 
+/** Two letters; of those who are numbered, the number's end, which tells them apart. */
 function initials(name) {
   const words = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
-  const letters = words.length > 1 ? words[0][0] + words[words.length - 1][0] : [...name].slice(0, 2).join("");
-  return letters.toUpperCase();
+  const last = words[words.length - 1] ?? name;
+  if (words.length > 1 && /^\d+$/.test(last)) return last.slice(-3);
+  const letters = words.length > 1 ? [words[0], last].map((word) => [...word][0]) : [...name].slice(0, 2);
+  return letters.join("").toUpperCase();
 }
 
 function hueOf(name) {

@@ -1,6 +1,6 @@
 // The messages of a conversation on the screen: as many rows as the window has, drawn once a frame.
 
-import { countOf, dayOf, el, listOf, momentOf, timeOf } from "./dom.js";
+import { countOf, dayOf, el, listOf, momentOf, spoken, timeOf } from "./dom.js";
 import { face } from "./faces.js";
 
 /** Pixels from an end at which the reader is taken to be there. */
@@ -154,8 +154,8 @@ export class Log {
     row.classList.toggle("deleted", message.deleted);
     const edited = message.edited ? el("small", { class: "soft", title: momentOf(message.edited) }, " (edited)") : null;
     const time = el("time", { datetime: new Date(message.at).toISOString(), title: momentOf(message.at) }, timeOf(message.at));
-    const text = el("p", { class: "text", dir: "auto" }, message.deleted ? "This message was deleted." : message.text);
-    if (edited) text.append(edited);
+    const words = message.deleted ? ["This message was deleted."] : spoken(message.text);
+    const text = el("p", { class: "text", dir: "auto" }, ...words, edited);
     row.replaceChildren(
       face(message.sender),
       el("header", {}, el("b", { class: "sender" }, message.sender), " ", time),

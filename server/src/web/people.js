@@ -1,6 +1,6 @@
 // Who is in the room: a list that can be filtered, bounded however large the crowd is.
 
-import { $, countOf, el, setText } from "./dom.js";
+import { $, countOf, el, setText, spoken } from "./dom.js";
 import { face } from "./faces.js";
 
 const LISTED_MAX = 200;
@@ -59,7 +59,7 @@ export class People {
     const role = name === me ? room.role : room.rights.get(name);
     const words = el("span", { class: "grow" }, el("b", {}, name),
       name === me ? el("small", {}, " (you)") : null,
-      status ? el("small", { class: "status" }, status) : null);
+      status ? el("small", { class: "status" }, ...spoken(status)) : null);
     const badge = role && role !== "member" ? el("span", { class: `pill ${role}` }, role) : null;
     return el("button", {
       type: "button", "data-name": name, "aria-haspopup": "dialog",

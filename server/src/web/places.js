@@ -1,6 +1,6 @@
 // The list of conversations at the side: rooms, people one writes with, rooms one could join.
 
-import { $, countOf, el, setText } from "./dom.js";
+import { $, countOf, el, picture, setText } from "./dom.js";
 import { face } from "./faces.js";
 
 const OTHERS_MAX = 50;
@@ -74,7 +74,7 @@ export class Places {
     const people = room.people ?? 0;
     const label = `Join ${room.name}, ${countOf(people)} people${room.private ? ", private" : ""}`;
     return el("button", { type: "button", class: "other", "data-other": room.name, "aria-label": label, onclick: () => this.calls.join(room.name) },
-      el("span", { class: "sign", "aria-hidden": "true" }, room.private ? "🔒" : "#"),
+      el("span", { class: "sign", "aria-hidden": "true" }, room.private ? picture("lock") : "#"),
       el("span", { class: "grow" }, room.name), el("small", {}, people ? countOf(people) : ""));
   }
 }
