@@ -102,7 +102,10 @@ mod tests {
             for known in [tag.to_owned(), format!("W/{tag}"), format!("\"x\", {tag}")] {
                 let short = answer(file, Some(&known));
                 assert!(short.starts_with("HTTP/1.1 304 Not Modified\r\n"), "{known}: {short}");
-                assert!(short.ends_with("\r\n\r\n") && !short.contains("Content-Length"), "{short}");
+                assert!(
+                    short.ends_with("\r\n\r\n") && !short.contains("Content-Length"),
+                    "{short}"
+                );
             }
             assert_eq!(answer(file, Some("\"x\"")), whole);
         }
@@ -124,8 +127,7 @@ mod tests {
 
     #[test]
     fn nothing_that_is_written_becomes_markup() {
-        let banned =
-            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("];
+        let banned = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("];
         for file in FILES.iter().filter(|file| file.content_type != ICON) {
             for word in banned {
                 assert!(!file.body.contains(word), "{}: {word}", file.path);

@@ -70,7 +70,7 @@ export function listOf(names, most = 3) {
 }
 
 /** The stamp by which throng finds its messages again (model/src/stamp.rs). */
-const STAMP = /^~thr[\w-]{10,60}(?= |$)/;
+const STAMP = /^~thr[\w-]{32}(?= |$)/;
 
 /** A text as nodes: the stamp of a virtual person stands back behind what the person says. */
 export function spoken(text) {
