@@ -4,10 +4,12 @@ import { Composer } from "./composer.js";
 import { Deeds, wordsOf } from "./deeds.js";
 import { $, countOf, listOf, picture, setText } from "./dom.js";
 import { askBy, face, meet, retryFaces } from "./faces.js";
+import { Inbox } from "./inbox.js";
 import { Log, jumpWords } from "./log.js";
+import { closePanels, preparePanels } from "./panels.js";
 import { People } from "./people.js";
 import { Places } from "./places.js";
-import { PAGE, Room, Talk } from "./room.js";
+import { PAGE, Room } from "./room.js";
 import { Link, Lost, Refused } from "./wire.js";
 
 /** How often figures on the page are brought up to date, in milliseconds. */
@@ -23,12 +25,9 @@ const ROOMS_MAX = 200;
 const RATE_SHOWN = 2;
 /** A server that has too much to do is asked again after so long, in milliseconds. */
 const BUSY_WAIT = 1_000;
-/** Direct messages that were sent from this tab and survive its being loaded anew. */
-const SENT_MAX = 200;
 const MEMORY = "yardstick";
 
 const rooms = new Map();
-const talks = new Map();
 /** What this server does not know, it has said so. */
 const unknown = new Set();
 let me = "";
@@ -36,8 +35,6 @@ let token = "";
 let credentials = null;
 let current = null;
 let wantedRoom = "";
-let told = 0;
-let sent = [];
 let isIn = false;
 let drawn = 0;
 let readAt = 0;
@@ -57,8 +54,10 @@ const deeds = new Deeds({
   me: () => me, ask, can: (what) => !unknown.has(what),
   reply: (room, message) => composer.about({ kind: "reply", message }),
   edit: (room, message) => composer.about({ kind: "edit", message }),
-  tell: (name) => open(talk(name)), created: join, failed: (text) => composer.fail(text),
+  tell: (name) => open(inbox.with(name)), created: join, failed: (text) => composer.fail(text),
 });
+
+const inbox = new Inbox({ me: () => me, ask });
 
 askBy((hash) => ask("avatar", { hash }));
 
@@ -77,6 +76,7 @@ function remember() {
   const joined = [...rooms.values()].filter((room) => room.state !== "gone").map((room) => room.name);
   const open_ = current && !current.isDirect ? current.name : joined[0] ?? "";
   try {
+    const { told, sent } = inbox;
     sessionStorage.setItem(MEMORY, JSON.stringify({ me, token, joined, current: open_, told, sent }));
   } catch {
     // A tab without storage works, until it is loaded anew.
@@ -162,18 +162,16 @@ async function enter(welcome) {
   wantedRoom = "";
   if (first && first !== current) open(first, false);
   await Promise.all([...rooms.values()].filter((room) => room.state !== "gone").map(reenter));
-  for (const place of talks.values()) place.outbox.forEach((said) => deliver(place, said));
-  await catchUp(welcome.told ?? 0);
+  for (const place of inbox.talks.values()) place.outbox.forEach((said) => deliver(place, said));
+  await inbox.catchUp(welcome.told ?? 0).catch(() => {});
   remember();
   listRooms(true);
 }
 
 function forgetAll() {
   rooms.clear();
-  talks.clear();
+  inbox.forget();
   current = null;
-  told = 0;
-  sent = [];
 }
 
 function lost(wait) {
@@ -261,8 +259,7 @@ function join(name) {
 function open(place, isByHand = true) {
   current = place;
   $("hall").dataset.kind = place.isDirect ? "talk" : "room";
-  delete $("hall").dataset.side;
-  $("side-open").setAttribute("aria-expanded", "false");
+  closePanels(["side"]);
   place.following = place.isLive || place.following;
   log.show(place);
   log.follow();
@@ -286,10 +283,10 @@ $("join").addEventListener("submit", (event) => {
 
 $("leave").addEventListener("click", () => {
   const place = current;
-  if (place.isDirect) talks.delete(place.name);
+  if (place.isDirect) inbox.talks.delete(place.name);
   else rooms.delete(place.name);
   if (!place.isDirect && place.state === "in") ask("leave", { room: place.name }).catch(() => {});
-  const next = rooms.values().next().value ?? talks.values().next().value;
+  const next = rooms.values().next().value ?? inbox.talks.values().next().value;
   if (next) open(next);
   else {
     current = null;
@@ -359,37 +356,6 @@ $("jump").addEventListener("click", () => {
   });
 });
 
-// --- Direct messages ----------------------------------------------------------------------------
-
-function talk(name) {
-  if (!talks.has(name)) {
-    const talk_ = new Talk(name);
-    talks.set(name, talk_);
-    for (const { to, ...message } of sent) if (to === name) talk_.add({ ...message, sender: me }, false);
-  }
-  return talks.get(name);
-}
-
-function hearTell(message, isFresh) {
-  const { sender, text = "", number = 0 } = message;
-  told = Math.max(told, number);
-  talk(sender).add({ sender, text, at: Number(message.atMs ?? 0), id: number }, isFresh);
-}
-
-async function catchUp(latest) {
-  if (latest === 0) return;
-  const before = told;
-  try {
-    const missed = before && before <= latest ? latest - before : PAGE;
-    const limit = Math.min(1_000, Math.max(PAGE, missed));
-    const answer = await ask("history", { room: "", limit });
-    for (const message of answer.messages ?? []) hearTell(message, before > 0 && message.number > before);
-    told = Math.max(told, latest);
-  } catch {
-    // The next connection tells.
-  }
-}
-
 // --- Talking ------------------------------------------------------------------------------------
 
 function send(place, text, replyTo) {
@@ -406,7 +372,9 @@ async function deliver(place, said) {
   try {
     if (place.isDirect) {
       const answer = await ask("tell", { to: [place.name], text: said.text, key: said.key });
-      keepSent(place, said, Number(answer.atMs ?? Date.now()));
+      inbox.keep(place, said, Number(answer.atMs ?? Date.now()));
+      remember();
+      refresh();
     } else {
       const { text, key, replyTo } = said;
       await ask("say", { room: place.name, text, key, ...(replyTo ? { replyTo } : {}) });
@@ -419,14 +387,6 @@ async function deliver(place, said) {
   } finally {
     composer.refresh();
   }
-}
-
-function keepSent(place, said, at) {
-  const message = { to: place.name, text: said.text, at, id: said.key };
-  sent = [...sent, message].slice(-SENT_MAX);
-  place.add({ ...message, sender: me }, false);
-  remember();
-  refresh();
 }
 
 function retry(place, said) {
@@ -456,7 +416,7 @@ function typing(place) {
 function frame(what, value) {
   const now = performance.now();
   if (what === "message" && !value.room) {
-    hearTell(value, true);
+    inbox.hear(value, true);
     return refresh();
   }
   const room = rooms.get(value.room);
@@ -529,7 +489,7 @@ function look() {
 
 function drawHead() {
   const place = current;
-  const unread = places.refresh(rooms, talks, place);
+  const unread = places.refresh(rooms, inbox.talks, place);
   const hidden = place && document.visibilityState === "hidden" ? place.unread : 0;
   const count = unread + hidden;
   document.title = `${count ? `(${count > 999 ? "999+" : count}) ` : ""}${place ? `${place.name} · ` : ""}yardstick`;
@@ -569,32 +529,7 @@ function tellRead(now) {
 
 $("settings-open").addEventListener("click", () => deeds.settings(current));
 
-/** Side panels that lie over the talk where the window is narrow. */
-function toggle(name, opener) {
-  const hall = $("hall");
-  const isShown = getComputedStyle($(name)).visibility === "visible" && $(name).getBoundingClientRect().width > 0;
-  if (isShown) hall.dataset[name] = "closed";
-  else hall.dataset[name] = "open";
-  $(opener).setAttribute("aria-expanded", String(!isShown));
-  if (isShown) $(opener).focus();
-  else $(name).querySelector("button:not(.narrow), input")?.focus();
-  people.refresh(true);
-}
-
-$("side-open").addEventListener("click", () => toggle("side", "side-open"));
-$("side-close").addEventListener("click", () => toggle("side", "side-open"));
-$("people-open").addEventListener("click", () => toggle("people", "people-open"));
-$("people-close").addEventListener("click", () => toggle("people", "people-open"));
-
-function closePanels() {
-  for (const name of ["side", "people"]) delete $("hall").dataset[name];
-  for (const opener of ["side-open", "people-open"]) $(opener).setAttribute("aria-expanded", "false");
-}
-
-$("shade").addEventListener("click", closePanels);
-addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !document.querySelector("dialog[open]")) closePanels();
-});
+preparePanels(() => people.refresh(true));
 document.addEventListener("visibilitychange", refresh);
 addEventListener("hashchange", () => {
   const name = roomOfAddress();
@@ -619,8 +554,8 @@ function begin() {
   const memory = recall();
   me = memory.me ?? "";
   token = memory.token ?? "";
-  told = memory.told ?? 0;
-  sent = memory.sent ?? [];
+  inbox.told = memory.told ?? 0;
+  inbox.sent = memory.sent ?? [];
   const address = roomOfAddress();
   if (address) $("first-room").value = address;
   setInterval(tick, TICK);
