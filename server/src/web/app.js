@@ -456,6 +456,10 @@ function notice(room, value) {
     room.why = `${words}.`;
     room.people.clear();
     remember();
+  } else if (room.state === "gone" && name === me && what === "role" && !["", "none", "banned"].includes(role)) {
+    // Let in, after all.
+    room.state = "out";
+    reenter(room).then(remember);
   }
   room.peopleVersion += 1;
   deeds.refreshRights(room);

@@ -205,7 +205,8 @@ export function wordsOf(notice, me) {
   const { what, name = "", role = "", by = "", slowMs = 0 } = notice;
   const who = name === me ? "You" : name;
   const is = name === me ? "are" : "is";
-  const now = role && role !== "none" ? `${is} ${role} now` : `${is} without a role now`;
+  const article = { owner: "an ", moderator: "a ", member: "a " }[role] ?? "";
+  const now = role && role !== "none" ? `${is} ${article}${role} now` : `${is} without a role now`;
   const by_ = by ? `, by ${by === me ? "you" : by}` : "";
   if (what === "kicked") return `${who} ${name === me ? "were" : "was"} removed${by_}`;
   if (what === "role") return `${who} ${now}${by_}`;

@@ -197,9 +197,14 @@ export class Room {
   }
 
   change(change) {
+    this.typing.delete(change.name);
     const message = this.find(change.number ?? 0);
     if (!message) return;
     message.version += 1;
+    // Who quotes it shows it as it is now.
+    if (!change.reaction) {
+      for (const other of this.messages) if (other.replyTo === message.number) other.version += 1;
+    }
     if (change.reaction) {
       const names = message.reactions.get(change.reaction) ?? new Set();
       if (change.removed) names.delete(change.name);
