@@ -262,16 +262,16 @@ export class Log {
     const room = this.#room;
     if (!room) return;
     const { scrollTop, scrollHeight, clientHeight } = this.box;
-    const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR;
-    if (isAtEnd && !room.isLive) this.calls.newer(room);
-    const following = isAtEnd && room.isLive;
-    // Rows that came in below are no reason to stop following; going up is.
-    const wentUp = scrollTop < this.#top - 1;
+    const below = scrollHeight - scrollTop - clientHeight;
+    const [wentUp, wentDown] = [scrollTop < this.#top - 1, scrollTop > this.#top];
     this.#top = scrollTop;
-    if (following !== room.following && (following || wentUp)) {
-      room.following = following;
-      this.calls.moved(room);
-    }
+    if (below < NEAR && !room.isLive) this.calls.newer(room);
+    // Rows that come in below are no reason to stop following, the first pixel upward is; and only
+    // who comes down to the end follows again.
+    const wasFollowing = room.following;
+    if (wentUp && below > 1) room.following = false;
+    else if (wentDown && below < NEAR && room.isLive) room.following = true;
+    if (room.following !== wasFollowing) this.calls.moved(room);
     if (scrollTop < EARLY && room.hasOlder) this.calls.older(room);
   }
 

@@ -205,9 +205,18 @@ impl Page<'_> {
         panic!("{condition}: {why}");
     }
 
+    /// Loads it anew, and waits until it is another document.
+    pub(crate) fn reload(&self) {
+        self.value("void (window.isOld = true)");
+        self.ask("Page.reload", json!({}));
+        self.wait("!window.isOld && document.readyState === 'complete'");
+    }
+
     /// Clicks on what a selector finds.
     pub(crate) fn click(&self, selector: &str) {
-        self.value(&format!("document.querySelector({}).click()", json!(selector)));
+        let found = format!("document.querySelector({})", json!(selector));
+        self.wait(&found);
+        self.value(&format!("{found}.click()"));
     }
 
     /// Writes into what a selector finds, as by keyboard.

@@ -269,7 +269,7 @@ fn a_crowd_does_not_stop_the_page() {
            crowds:\n\
            \x20 people:\n\
            \x20   size: 20\n\
-           \x20   journey: [login, join: lobby, talk: {every: 30ms, for: 5s}, leave]\n\
+           \x20   journey: [login, join: lobby, talk: {every: 30ms, for: 10m}, leave]\n\
            timeline: [run: people at 100/s]\n";
     let crowd = folder.start_run(&scenario, &[]);
     page.wait("!document.querySelector('#rate').hidden");
@@ -288,6 +288,8 @@ fn a_crowd_does_not_stop_the_page() {
     page.wait("document.querySelector('#jump').hidden");
 
     // Whether the machine was fit to measure is not the question here.
+    page.wait("parseInt(document.querySelector('.message:last-child').dataset.number) > 1200");
+    crowd.signal(libc::SIGINT);
     crowd.end();
     let metrics = get(&server.address().to_string(), "/metrics");
     let (_, rest) = metrics.split_once("\nyardstick_messages_total ").expect(&metrics);
