@@ -72,6 +72,9 @@ export function listOf(names, most = 3) {
 /** The stamp by which throng finds its messages again (model/src/stamp.rs). */
 const STAMP = /^~thr[\w-]{32}(?= |$)/;
 
+/** Whether a text says nothing but a stamp. */
+export const isStamp = (text) => STAMP.exec(text)?.[0] === text;
+
 /** A text as nodes: the stamp of a virtual person stands back behind what the person says. */
 export function spoken(text) {
   const stamp = STAMP.exec(text)?.[0];

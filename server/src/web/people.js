@@ -1,13 +1,19 @@
 // Who is in the room: a list that can be filtered, bounded however large the crowd is.
 
-import { $, countOf, el, setText, spoken } from "./dom.js";
+import { $, countOf, el, isStamp, setText, spoken } from "./dom.js";
 import { face } from "./faces.js";
 
 const LISTED_MAX = 200;
+/** A crowd is sorted less often: so large, and so many milliseconds apart. */
+const CROWD = 2_000;
+const CROWD_EVERY = 3_000;
+
+const { compare } = new Intl.Collator(undefined, { numeric: true });
 
 export class People {
   #room = null;
   #version = "";
+  #drawnAt = 0;
 
   /** `calls`: me(), menu(room, name, button). */
   constructor(calls) {
@@ -26,8 +32,11 @@ export class People {
     const room = this.#room;
     if (!room || room.isDirect) return;
     const version = `${room.name} ${room.peopleVersion} ${room.role} ${room.state}`;
-    if (!anyhow && version === this.#version) return;
+    const now = performance.now();
+    const isEarly = room.people.size > CROWD && now - this.#drawnAt < CROWD_EVERY;
+    if (!anyhow && (isEarly || version === this.#version)) return;
     this.#version = version;
+    this.#drawnAt = now;
     const me = this.calls.me();
     const names = [...room.people.keys()];
     const isHere = room.state === "in";
@@ -39,7 +48,7 @@ export class People {
     const wanted = $("people-filter").value.trim().toLowerCase();
     const found = wanted ? names.filter((name) => name.toLowerCase().includes(wanted)) : names;
     const rank = (name) => (name === me ? 0 : room.rights.has(name) ? 1 : 2);
-    found.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+    found.sort((a, b) => rank(a) - rank(b) || compare(a, b));
     this.#draw(room, found.slice(0, LISTED_MAX), me);
     const more = found.length - LISTED_MAX;
     setText($("people-more"), more > 0 ? `and ${countOf(more)} more` : found.length ? "" : "nobody");
@@ -59,7 +68,7 @@ export class People {
     const role = name === me ? room.role : room.rights.get(name);
     const words = el("span", { class: "grow" }, el("b", {}, name),
       name === me ? el("small", {}, " (you)") : null,
-      status ? el("small", { class: "status" }, ...spoken(status)) : null);
+      status && !isStamp(status) ? el("small", { class: "status" }, ...spoken(status)) : null);
     const badge = role && role !== "member" ? el("span", { class: `pill ${role}` }, role) : null;
     return el("button", {
       type: "button", "data-name": name, "aria-haspopup": "dialog",
