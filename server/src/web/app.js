@@ -247,10 +247,10 @@ async function meetSelf(room) {
 }
 
 function join(name) {
-  const known = rooms.get(name);
-  const room = known ?? new Room(name);
+  const room = rooms.get(name) ?? new Room(name);
   rooms.set(name, room);
   open(room);
+  places.offer(rooms);
   if (room.state === "in") return;
   room.state = "out";
   reenter(room).then(remember);
@@ -305,7 +305,7 @@ async function listRooms(isNow = false) {
   listedAt = now;
   try {
     const answer = await ask("rooms", { limit: ROOMS_MAX });
-    places.offer(answer.rooms ?? [], rooms);
+    places.offer(rooms, answer.rooms ?? []);
   } catch {
     // It is asked for again, unless the server does not know the request.
   }

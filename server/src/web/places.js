@@ -8,6 +8,7 @@ const OTHERS_MAX = 50;
 export class Places {
   #buttons = new Map();
   #others = "";
+  #listed = [];
 
   /** `calls`: open(place), join(name). */
   constructor(calls) {
@@ -55,8 +56,9 @@ export class Places {
     return { item: el("li", {}, button), button, badge };
   }
 
-  /** Rooms of the server in which one is not. */
-  offer(listed, joined) {
+  /** Rooms of the server in which one is not; without a list, of those known. */
+  offer(joined, listed = this.#listed) {
+    this.#listed = listed;
     const others = listed.filter((room) => !joined.has(room.name));
     others.sort((a, b) => (b.people ?? 0) - (a.people ?? 0) || a.name.localeCompare(b.name));
     const shown = others.slice(0, OTHERS_MAX);
