@@ -278,7 +278,14 @@ fn a_crowd_does_not_stop_the_page() {
     page.wait("document.querySelectorAll('.message').length > 300");
     page.turn_wheel(-500);
     page.wait("/^↓ [\\d,]+ new$/.test(document.querySelector('#jump').textContent)");
-    // The reader's place is left alone while more is said.
+    // The reader's place is left alone while more is said, once the wheel has come to rest.
+    page.wait(
+        "(() => {
+            const top = document.querySelector('#log').scrollTop;
+            if (window.restsAt !== top) [window.restsAt, window.restsSince] = [top, Date.now()];
+            return Date.now() - window.restsSince > 700;
+        })()",
+    );
     let top = page.value("document.querySelector('#log').scrollTop");
     let words = page.text("document.querySelector('#jump').textContent");
     let other = format!("document.querySelector('#jump').textContent !== {}", json!(words));
