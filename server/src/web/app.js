@@ -57,7 +57,7 @@ const deeds = new Deeds({
   tell: (name) => open(inbox.with(name)), created: join, failed: (text) => composer.fail(text),
 });
 
-const inbox = new Inbox({ me: () => me, ask });
+const inbox = new Inbox({ me: () => me, ask, open: () => current });
 
 askBy((hash) => ask("avatar", { hash }));
 
@@ -367,7 +367,7 @@ function send(place, text, replyTo) {
 }
 
 async function deliver(place, said) {
-  if (!isIn || (!place.isDirect && place.state !== "in")) return;
+  if (!isIn || (!place.isDirect && place.state !== "in") || !place.outbox.includes(said)) return;
   said.error = "";
   try {
     if (place.isDirect) {

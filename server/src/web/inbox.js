@@ -5,6 +5,8 @@ import { PAGE, Talk } from "./room.js";
 /** Messages that were sent from this tab and survive its being loaded anew: no server lists them. */
 const SENT_MAX = 200;
 const MISSED_MAX = 1_000;
+/** People one writes with; beyond it the conversation that began first is put away. */
+const TALKS_MAX = 500;
 
 export class Inbox {
   /** Conversations by the other's name. */
@@ -13,7 +15,7 @@ export class Inbox {
   told = 0;
   sent = [];
 
-  /** `calls`: me(), ask(what, body). */
+  /** `calls`: me(), ask(what, body), open(): the conversation that is before one's eyes. */
   constructor(calls) {
     this.calls = calls;
   }
@@ -27,6 +29,8 @@ export class Inbox {
   /** The conversation with somebody. */
   with(name) {
     if (!this.talks.has(name)) {
+      const old = [...this.talks.values()].find((talk) => talk !== this.calls.open());
+      if (this.talks.size >= TALKS_MAX) this.talks.delete(old.name);
       const talk = new Talk(name);
       this.talks.set(name, talk);
       for (const { to, ...message } of this.sent) {

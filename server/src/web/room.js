@@ -9,6 +9,8 @@ export const SHOWN_MAX = 600;
 export const PAGE = 100;
 /** Texts that may wait for the server. */
 export const OUTBOX_MAX = 50;
+/** Direct messages of one person that would not be shown twice. */
+const KNOWN_MAX = 10_000;
 /** How long somebody types who does not say so again, in milliseconds. */
 const TYPING_MS = 6_000;
 const TYPING_MAX = 200;
@@ -121,7 +123,7 @@ export class Room {
 
   /** A line of the page's own. */
   note(text, at) {
-    if (!this.isLive) return;
+    if (!this.isLive || (!this.following && this.messages.length >= SHOWN_MAX)) return;
     this.messages.push({ note: text, at, version: 0 });
     this.#trimTop();
   }
@@ -149,7 +151,8 @@ export class Room {
     const isWhole = after > 0 && this.last === after && (!fresh.length || fresh[0].number === after + 1);
     this.#count(performance.now(), Math.min(number - this.number, fresh.length));
     this.number = Math.max(this.number, number);
-    if (isWhole) {
+    const hasPlace = this.following || this.messages.length + fresh.length <= SHOWN_MAX;
+    if (isWhole && hasPlace) {
       for (const message of fresh) this.#push(message);
       this.#trimTop();
     } else if (this.last < number || !this.messages.length) {
@@ -324,6 +327,7 @@ export class Talk extends Room {
   add({ sender, text, at, id }, isFresh) {
     if (this.#known.has(id)) return;
     this.#known.add(id);
+    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.values().next().value);
     const message = { ...taken({ sender, text }), at };
     const later = this.messages.findIndex((other) => other.at > at);
     if (later < 0) this.messages.push(message);

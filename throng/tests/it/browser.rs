@@ -15,8 +15,8 @@ use std::time::Duration;
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// How long a page may take until something is so, and the browser until it answers: long enough
 /// for any machine; a test that works never waits so long.
-const PATIENCE_MS: u64 = 60_000;
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE_MS: u64 = 120_000;
+const PATIENCE: Duration = Duration::from_secs(150);
 /// How often a question is asked again because the page was loaded anew meanwhile.
 const LOADS_MAX: usize = 5;
 /// What a browser wants of the network and the machine for itself, it does not get.

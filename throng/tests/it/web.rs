@@ -402,8 +402,13 @@ fn the_page_can_be_used_by_everybody() {
 
 /// The answer to a plain request.
 fn get(address: &str, path: &str) -> String {
+    get_with(address, path, "")
+}
+
+/// The answer to a plain request with further header fields, each with its end.
+fn get_with(address: &str, path: &str, fields: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{fields}\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -419,6 +424,10 @@ fn the_page_can_be_left_out() {
             let answer = get(&address, path);
             assert!(answer.starts_with(status), "{path}: {answer}");
             assert_eq!(answer.contains("default-src 'none'"), is_on, "{path}");
+            let Some((_, tag)) = answer.split_once("ETag: ") else { continue };
+            let known = format!("If-None-Match: {}\r\n", tag.lines().next().unwrap());
+            let answer = get_with(&address, path, &known);
+            assert!(answer.starts_with("HTTP/1.1 304 "), "{path}: {answer}");
         }
         assert!(get(&address, "/healthz").ends_with("\r\n\r\nok\n"));
     }
