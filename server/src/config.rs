@@ -264,6 +264,8 @@ pub struct Config {
     pub unwritable_max: Duration,
     /// Whether the first login of a name makes an account of it.
     pub registration: bool,
+    /// Whether the page for people is served.
+    pub page: bool,
     /// How long a token is good.
     pub token_lifetime: Duration,
     /// The folder in which accounts and messages are kept; without one nothing is.
@@ -294,6 +296,7 @@ impl Default for Config {
             lag_bytes_max: 4 * 1024 * 1024,
             unwritable_max: Duration::from_secs(30),
             registration: true,
+            page: true,
             token_lifetime: Duration::from_secs(24 * 3600),
             data: None,
             commit: Commit::Group,

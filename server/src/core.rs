@@ -23,6 +23,7 @@ use crate::pages;
 use crate::room::Room;
 use crate::store;
 use crate::throttle::Throttle;
+use crate::web;
 
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
@@ -215,6 +216,11 @@ impl Core {
                 Some(head.consumed)
             }
             _ => {
+                if let Some(file) = self.config.page.then(|| web::at(head.path)).flatten() {
+                    file.write(head.if_none_match, &mut self.conns[id].out);
+                    self.say_goodbye(id, now);
+                    return None;
+                }
                 let page = pages::page(head.path, self);
                 match page {
                     Ok(pages::Page { status, content_type, body }) => {

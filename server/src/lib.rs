@@ -10,6 +10,7 @@
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
+//! - `web`: the page for people
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
@@ -43,6 +44,7 @@ mod store;
 mod sys;
 mod throttle;
 mod token;
+mod web;
 mod workers;
 
 pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
