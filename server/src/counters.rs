@@ -34,6 +34,8 @@ pub struct Counters {
     pub members: u64,
     /// Rooms known (gauge).
     pub rooms: u64,
+    /// Roles in all rooms together (gauge).
+    pub roles: u64,
     /// Accounts logged in so far.
     pub logins: u64,
     /// Joins so far.
@@ -164,6 +166,7 @@ impl Counters {
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
             ("rooms", "gauge", self.rooms),
+            ("roles", "gauge", self.roles),
             ("accepted_total", "counter", self.accepted),
             ("tls_handshakes_total", "counter", self.tls_handshakes),
             ("tls_errors_total", "counter", self.tls_errors),

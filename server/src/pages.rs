@@ -62,6 +62,7 @@ fn info(config: &Config) -> String {
         "lag_bytes_max": config.lag_bytes_max,
         "unwritable_max_ms": config.unwritable_max.as_millis() as u64,
         "registration": if config.registration { "on" } else { "off" },
+        "page": if config.page { "on" } else { "off" },
         "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
         "tls": if config.tls.is_some() { "on" } else { "off" },
         "origins": config.origins.iter().map(ToString::to_string).collect::<Vec<_>>(),

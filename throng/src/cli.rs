@@ -392,6 +392,9 @@ pub(crate) struct ServeArgs {
     /// Whether the first login of a name makes an account of it: on, off
     #[arg(long, default_value = "on", action = ArgAction::Set, value_parser = on_or_off)]
     pub(crate) registration: bool,
+    /// Whether the page is served on which people can talk: on, off
+    #[arg(long, default_value = "on", action = ArgAction::Set, value_parser = on_or_off)]
+    pub(crate) page: bool,
     /// Copies what is kept into this file and ends; a server may be using it meanwhile
     #[arg(long, value_name = "FILE")]
     pub(crate) backup: Option<PathBuf>,

@@ -28,6 +28,9 @@ pub(crate) fn serve(args: ServeArgs) -> Ending {
     stop_on_signal(&stop).map_err(unable)?;
     let server = prepare(config, listener).map_err(unable)?;
     eprintln!("yardstick: {scheme}://{address}{}", protocols::yardstick::PATH);
+    if args.page {
+        eprintln!("yardstick: people talk at {}://{address}/", scheme.replace("ws", "http"));
+    }
     if !is_kept && !args.ephemeral {
         eprintln!(
             "yardstick: nothing is kept when it ends; --data DIR keeps it, --ephemeral agrees"
@@ -71,6 +74,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
         faults: args.fault.clone().unwrap_or_default(),
         fault_file: args.fault_log.clone(),
         registration: args.registration,
+        page: args.page,
         data: args.data.clone(),
         commit: args.commit,
         hash_cost: args.hash_cost.unwrap_or(default_cost),

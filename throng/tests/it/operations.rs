@@ -56,7 +56,7 @@ fn a_flag_goes_before_the_environment_and_that_before_the_file() {
     folder.write(
         "chat.yaml",
         "history: 1\nconnections: 11\nflush-window: 7ms\nregistration: on\nephemeral: true\n\
-         origin:\n- https://a.example\n- http://b.example:81\n",
+         page: off\n         origin:\n- https://a.example\n- http://b.example:81\n",
     );
     let variables = [
         ("THRONG_SERVE_CONFIG", "chat.yaml"),
