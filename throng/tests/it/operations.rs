@@ -56,7 +56,8 @@ fn a_flag_goes_before_the_environment_and_that_before_the_file() {
     folder.write(
         "chat.yaml",
         "history: 1\nconnections: 11\nflush-window: 7ms\nregistration: on\nephemeral: true\n\
-         page: off\n         origin:\n- https://a.example\n- http://b.example:81\n",
+         page: off\n\
+         origin:\n- https://a.example\n- http://b.example:81\n",
     );
     let variables = [
         ("THRONG_SERVE_CONFIG", "chat.yaml"),
@@ -182,7 +183,7 @@ fn login(address: SocketAddr, name: &str, password: &str) -> bool {
 #[test]
 fn the_log_tells_what_happened_and_no_secrets() {
     let folder = Folder::new("log");
-    let words = ["--ephemeral", "--log", "json", "--login-failures", "5"];
+    let words = ["--ephemeral", "--page", "off", "--log", "json", "--login-failures", "5"];
     let (server, address) = serve(&folder, &[], &words);
     assert!(login(address, "ann", "correct horse"));
     for _ in 0..30 {
