@@ -32,6 +32,8 @@ impl Core {
             Want::Revoke { .. } => Outcome::Noted,
             // These have shorter ways of their own where nothing is kept.
             Want::Say { .. } | Want::Account { .. } | Want::Page { .. } => Outcome::Noted,
+            Want::Inbox { .. } | Want::CatchUp(_) => Outcome::Noted,
+            Want::Tell { to, sender, key, at_ms, .. } => self.decide_tell(to, sender, key, *at_ms),
         }
     }
 }

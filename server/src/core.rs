@@ -19,6 +19,7 @@ use crate::durable::Keeping;
 use crate::faulty::Faulty;
 use crate::login::{HashJob, Hashing};
 use crate::pages;
+use crate::people::People;
 use crate::room::Room;
 use crate::store;
 use crate::throttle::Throttle;
@@ -80,6 +81,7 @@ pub(crate) struct Core {
     /// What waits for the store; `None` where nothing is kept.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) hashing: Hashing,
+    pub(crate) people: People,
     /// The server is about to stop: rooms do not wait for a fuller flush.
     pub(crate) stopping: bool,
     serial: u64,
@@ -109,6 +111,7 @@ impl Core {
             burn_ns: 0,
             keeping: None,
             hashing: Hashing::default(),
+            people: People::default(),
             stopping: false,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
@@ -406,6 +409,7 @@ impl Core {
         for id in std::mem::take(&mut self.doomed) {
             let id = id as usize;
             self.leave_all(id);
+            self.people.unlink(id, &mut self.conns);
             let conn = self.conns.remove(id);
             if conn.logging_in {
                 self.forget_login(conn.serial, world);

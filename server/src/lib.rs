@@ -5,6 +5,7 @@
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
 //!   first, answering then
+//! - `people`, `tell`: people by name, and what they are told; `resume`: what who comes back has missed
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
@@ -29,10 +30,13 @@ mod log;
 mod login;
 mod pages;
 mod password;
+mod people;
 mod request;
+mod resume;
 mod room;
 mod store;
 mod sys;
+mod tell;
 mod throttle;
 mod token;
 mod workers;

@@ -10,9 +10,8 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{LOCK_TIME_MAX, Store, Trouble, Want, folder};
+use crate::config::{PAGE_BYTES_MAX, PAGE_MESSAGES_MAX};
 
-/// Texts in one page, in bytes; beyond it fewer messages are given.
-const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Between two tries to begin a backup while something else keeps the database.
 const BACKUP_PAUSE: Duration = Duration::from_millis(20);
 
@@ -36,7 +35,7 @@ impl Past {
         }
     }
 
-    fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Past> {
+    pub(super) fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Past> {
         let (sender, text): (String, String) = (row.get(1)?, row.get(2)?);
         let at_ms: i64 = row.get(3)?;
         let (sender, text) = (sender.into(), text.into());
@@ -62,6 +61,8 @@ pub(crate) struct Loaded {
     pub(crate) rooms: Vec<LoadedRoom>,
     /// Revoked tokens and when they end, in Unix milliseconds.
     pub(crate) revoked: Vec<([u8; 32], u64)>,
+    /// Who was told something, and the number of the latest.
+    pub(crate) inboxes: Vec<(String, u32)>,
 }
 
 impl Store {
@@ -82,11 +83,12 @@ impl Store {
             accounts: accounts.collect::<Result<_, _>>()?,
             rooms: rooms.collect::<Result<_, Trouble>>()?,
             revoked: revoked.collect::<Result<_, _>>()?,
+            inboxes: self.inboxes()?,
         })
     }
 
     fn load_room(&self, name: String, history: usize) -> Result<LoadedRoom, Trouble> {
-        let past = self.messages(&name, 0, history.max(1))?;
+        let past = self.messages(&name, (0, 0), history.max(1))?;
         let number = past.last().map_or(0, |last| last.number);
         let keep = past.len().min(history);
         Ok(LoadedRoom { name, number, past: past[past.len() - keep..].to_vec() })
@@ -95,14 +97,21 @@ impl Store {
     /// Looks a page up.
     pub(super) fn page(&self, want: &Want) -> Result<Vec<Past>, Trouble> {
         match want {
-            Want::Page { name, before, limit } => self.messages(name, *before, *limit),
+            Want::Page { name, before, limit } => self.messages(name, (0, *before), *limit),
+            Want::CatchUp(join) => self.messages(&join.room, (join.after, 0), PAGE_MESSAGES_MAX),
+            Want::Inbox { person, before, limit } => self.told(person, *before, *limit),
             _ => Ok(Vec::new()),
         }
     }
 
-    /// The latest `limit` messages of a room before number `before` (0: the very latest), oldest
-    /// first; fewer if they are long.
-    fn messages(&self, room: &str, before: u32, limit: usize) -> Result<Vec<Past>, Trouble> {
+    /// The latest `limit` messages of a room behind number `after` and before number `before` (0:
+    /// the very latest), oldest first; fewer if they are long.
+    fn messages(
+        &self,
+        room: &str,
+        (after, before): (u32, u32),
+        limit: usize,
+    ) -> Result<Vec<Past>, Trouble> {
         let find = "SELECT id FROM rooms WHERE name = ?1";
         let id: Option<i64> =
             self.db.prepare_cached(find)?.query_row([room], |row| row.get(0)).optional()?;
@@ -110,21 +119,28 @@ impl Store {
         let end = if before == 0 { i64::MAX } else { i64::from(before) };
         let mut select = self.db.prepare_cached(
             "SELECT number, sender, text, at_ms FROM messages \
-             WHERE room = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
+             WHERE room = ?1 AND number > ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4",
         )?;
-        let mut page = Vec::new();
-        let mut bytes = 0;
-        for past in select.query_map(params![id, end, limit as i64], Past::of)? {
-            let past = past?;
-            bytes += past.text.len();
-            if bytes > PAGE_BYTES_MAX {
-                break;
-            }
-            page.push(past);
-        }
-        page.reverse();
-        Ok(page)
+        page_of(select.query_map(params![id, after, end, limit as i64], Past::of)?)
     }
+}
+
+/// A page of rows that come latest first: as many as it can hold, oldest first.
+pub(super) fn page_of(
+    rows: impl Iterator<Item = rusqlite::Result<Past>>,
+) -> Result<Vec<Past>, Trouble> {
+    let mut page = Vec::new();
+    let mut bytes = 0;
+    for past in rows {
+        let past = past?;
+        bytes += past.text.len();
+        if bytes > PAGE_BYTES_MAX {
+            break;
+        }
+        page.push(past);
+    }
+    page.reverse();
+    Ok(page)
 }
 
 /// Copies the database of a data folder into a new file, as it is at one instant; a server may be
