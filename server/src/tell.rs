@@ -63,8 +63,8 @@ impl Core {
         if let Some(at_ms) = sender.and_then(|sender| self.people.told_at(&sender, key)) {
             return Outcome::Told { numbers: Vec::new(), at_ms };
         }
-        let number = |name: &Box<str>| self.people.number(name).checked_add(1);
-        match to.iter().map(number).collect() {
+        let number = |name| self.people.number(name).checked_add(1);
+        match to.iter().map(|name| number(&**name)).collect() {
             Some(numbers) => Outcome::Told { numbers, at_ms },
             None => Outcome::Refused("full", "an inbox has no more numbers".to_owned()),
         }

@@ -156,7 +156,11 @@ document!(Request);
 document!(Frame);
 
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 #[path = "codec_tests.rs"]
 mod tests;
