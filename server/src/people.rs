@@ -288,7 +288,8 @@ mod tests {
                         next = conns.get(id).map(|conn| conn.sisters.1 as usize);
                         next = next.filter(|id| *id != NONE as usize);
                     }
-                    (expect.sort_unstable(), found.sort_unstable());
+                    expect.sort_unstable();
+                    found.sort_unstable();
                     assert_eq!(found, expect, "seed {seed}");
                     assert_eq!(people.by_name.contains_key(name), !expect.is_empty());
                 }

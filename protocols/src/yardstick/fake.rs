@@ -5,6 +5,7 @@ use super::{
     Members, Message, Millis, Person, Pong, Presence, Read, Request, RequestWhat, Rights, Rooms,
     Said, Typing, Welcome, Yardstick,
 };
+use crate::conformance::rig::LIST;
 use crate::conformance::{Peer, Row};
 use crate::wire::deflate::{self, Inflated};
 use crate::wire::frame::{self, Limits};
@@ -84,6 +85,10 @@ impl Fake {
         let what = request.what.unwrap();
         if let RequestWhat::Say(say) = &what {
             self.tell(FrameWhat::Message(message("live", &say.text)));
+        }
+        if let RequestWhat::Tell(tell) = &what {
+            assert!(!tell.to.is_empty() && tell.to.iter().all(|name| &**name != "ann"));
+            self.tell(FrameWhat::Message(message("", &tell.text)));
         }
         let is_say = matches!(what, RequestWhat::Say(_));
         self.tell(FrameWhat::Answer(Answer { id: request.id, what: Some(answer(what)) }));
@@ -190,7 +195,7 @@ fn row(
         protocol: &Yardstick,
         url: "ws://127.0.0.1:4000/ws",
         options,
-        features: Features(0b111),
+        features: Features(0b1111),
         opcode: encoding.opcode(),
         wrap: None,
         peer,
@@ -200,6 +205,10 @@ fn row(
             Request::Say { room: ROOM, text: PAST },
             Request::History { room: ROOM, limit: 50 },
             Request::Members { room: ROOM },
+            Request::Join { room: LIST, nick: "ann", status: "" },
+            Request::Tell { list: LIST, text: PAST },
+            Request::Multicast { list: LIST, text: PAST },
+            Request::Leave { room: LIST },
             Request::Typing { room: ROOM },
             Request::Read { room: ROOM },
             Request::Ping,

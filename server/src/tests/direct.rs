@@ -37,9 +37,8 @@ impl Lab {
     fn settle(&mut self) {
         for _ in 0..4 {
             self.net.turn();
-            match &mut self.store {
-                Some(store) => self.net.commit(store),
-                None => {}
+            if let Some(store) = &mut self.store {
+                self.net.commit(store);
             }
         }
         self.net.settle();
