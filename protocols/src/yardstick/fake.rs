@@ -14,6 +14,8 @@ use model::{Features, RoomName};
 
 /// A stamp of the suite's run.
 const PAST: &str = "~thrAADAAACAAAAAAAAAABAAAAAKAAAAFaKY";
+/// The same in the suite's list.
+const TOLD: &str = "~thrAADAAAHAAAAAAAAAABAAAAAKAAAAF2Pp";
 const ROOM: RoomName<'static> = RoomName { id: 2, name: "live" };
 
 /// The target of one person.
@@ -128,6 +130,10 @@ fn message<'a>(room: &'a str, text: &'a str) -> Message<'a> {
 fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
     let people = || vec![person("bob", PAST), person("eve", "")];
     match request {
+        // What a token says was said to another target.
+        RequestWhat::Login(login) if !login.token.is_empty() => {
+            AnswerWhat::Error(Error { code: "denied".into(), text: "unknown token".into() })
+        }
         RequestWhat::Login(login) => AnswerWhat::Welcome(Welcome {
             name: login.name.to_string().into(),
             token: "t.1.x".into(),
@@ -206,8 +212,8 @@ fn row(
             Request::History { room: ROOM, limit: 50 },
             Request::Members { room: ROOM },
             Request::Join { room: LIST, nick: "ann", status: "" },
-            Request::Tell { list: LIST, text: PAST },
-            Request::Multicast { list: LIST, text: PAST },
+            Request::Tell { list: LIST, text: TOLD },
+            Request::Multicast { list: LIST, text: TOLD },
             Request::Leave { room: LIST },
             Request::Typing { room: ROOM },
             Request::Read { room: ROOM },
