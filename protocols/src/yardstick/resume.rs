@@ -6,7 +6,7 @@
 //! back, so that everything is reported in order, behind [`Event::Resumed`] and ahead of the login's
 //! `Done`. Then whatever was not answered is asked again, under the same keys.
 
-use super::pending::Wants;
+use super::pending::{Pending, Wants};
 use super::session::{Login, Stage, YardstickSession, in_words};
 use super::types::{self, Answer, AnswerWhat, Frame, FrameWhat, Message, RequestWhat};
 use super::{Encoding, Text};
@@ -235,7 +235,11 @@ impl YardstickSession {
         let Some(resume) = &mut self.resume else { return false };
         let is_kept = resume.lose();
         if is_kept {
-            self.stage = Stage::Idle;
+            // There is nobody to tell now: the next login answers for this one.
+            if let Stage::Rising(login) = std::mem::replace(&mut self.stage, Stage::Idle) {
+                let (token, wants) = (login.token, Wants::Welcome);
+                self.pending.push(Pending { token, wants, left: 1, again: Vec::new() });
+            }
             self.socket = Default::default();
         }
         is_kept

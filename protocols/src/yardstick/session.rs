@@ -303,9 +303,6 @@ impl YardstickSession {
             for login in self.pending.extract_if(.., |pending| pending.wants == Wants::Welcome) {
                 fx.failed(login.token, FaultClass::Offline, "the connection was lost");
             }
-            if let Stage::Rising(login) = std::mem::replace(&mut self.stage, Stage::Idle) {
-                fx.failed(login.token, FaultClass::Offline, "the connection was lost");
-            }
             self.socket = Socket::default();
             self.avatars = self.features.has(AVATARS).then(Box::default);
         } else {

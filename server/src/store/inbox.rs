@@ -57,7 +57,7 @@ impl Store {
 
     /// The latest `limit` direct messages of somebody before number `before` (0: the very latest),
     /// oldest first; fewer if they are long.
-    pub(super) fn told(
+    pub(crate) fn told(
         &self,
         person: &str,
         before: u32,

@@ -1,4 +1,5 @@
 //! Conversations with the core in memory, and a few over loopback.
+mod comebacks;
 mod direct;
 mod durable;
 mod faults;
