@@ -11,3 +11,4 @@ mod net;
 mod property;
 mod sessions;
 mod talks;
+mod verbs;
