@@ -15,8 +15,8 @@
 //! peer opens                   the connection is open
 //! peer accepts                 the upgrade is accepted
 //! peer answers: 200 {}         an answer over HTTP before the upgrade: status and body
-//! peer sends: <iq/>            a text frame, or bytes of a stream; {stamp 7} is a stamp, {stamp 7 of 10}
-//!                              one of the first list
+//! peer sends: <iq/>            a text frame, or bytes of a stream; {stamp 7} is a stamp,
+//!                              {stamp 7 of 10} one of the first list
 //! peer sends raw: ping abc     another frame: ping, close CODE REASON, binary, part, rest
 //! user wakes                   the time asked for has come
 //! user …                       what is to be seen of the session after the line above

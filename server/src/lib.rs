@@ -5,7 +5,7 @@
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
 //!   first, answering then
-//! - `people`, `tell`: people by name, and what they are told; `resume`: what who comes back has missed
+//! - `people`, `tell`: people by name, and what they are told; `resume`: who comes back
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state

@@ -1,5 +1,5 @@
-//! Every request and frame in both encodings: the value, canonical JSON, and protobuf in hexadecimal
-//! digits; spaces in these are for the eye.
+//! Every request and frame in both encodings: the value, canonical JSON, and protobuf in
+//! hexadecimal digits; spaces in these are for the eye.
 use super::*;
 
 pub(super) fn ask(id: u32, what: RequestWhat<'static>) -> Request<'static> {
@@ -184,6 +184,10 @@ fn deeds() -> Vec<(Request<'static>, &'static str, &'static str)> {
 }
 
 pub(super) fn frames() -> Vec<(Frame<'static>, &'static str, &'static str)> {
+    talk().into_iter().chain(news()).collect()
+}
+
+fn talk() -> Vec<(Frame<'static>, &'static str, &'static str)> {
     vec![
         (
             tell(FrameWhat::Message(message(7, "hi"))),
@@ -221,6 +225,12 @@ pub(super) fn frames() -> Vec<(Frame<'static>, &'static str, &'static str)> {
             r#"{"read":{"room":"live","number":9,"name":"ann"}}"#,
             "2a0d0a046c69766510091a03616e6e",
         ),
+    ]
+}
+
+/// Frames about people and their messages.
+fn news() -> Vec<(Frame<'static>, &'static str, &'static str)> {
+    vec![
         (
             tell(FrameWhat::Message(Message { number: 3, ..direct("x") })),
             r#"{"message":{"number":3,"sender":"ann","text":"x","atMs":"5"}}"#,
@@ -276,6 +286,10 @@ fn changed(text: &'static str, deleted: bool) -> Change<'static> {
 }
 
 pub(super) fn answers() -> Vec<(Frame<'static>, &'static str, &'static str)> {
+    plain_answers().into_iter().chain(details()).collect()
+}
+
+fn plain_answers() -> Vec<(Frame<'static>, &'static str, &'static str)> {
     use AnswerWhat as A;
     let at_ms = Millis(1_700_000_000_000);
     vec![
@@ -336,6 +350,13 @@ pub(super) fn answers() -> Vec<(Frame<'static>, &'static str, &'static str)> {
             r#"{"answer":{"id":8,"avatar":{"picture":"AQL/"}}}"#,
             "1a09080852050a030102ff",
         ),
+    ]
+}
+
+/// Answers about people, their messages and their rooms.
+fn details() -> Vec<(Frame<'static>, &'static str, &'static str)> {
+    use AnswerWhat as A;
+    vec![
         (
             answer(1, A::Welcome(Welcome { told: 6, ..Welcome::default() })),
             r#"{"answer":{"id":1,"welcome":{"told":6}}}"#,

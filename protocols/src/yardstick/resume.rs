@@ -1,10 +1,10 @@
 //! Coming back after a connection was lost: what is remembered for it, and how the conversation is
 //! taken up again.
 //!
-//! The next login is by token. Then each room is entered with `after` the last message seen, and the
-//! inbox is read from there; what one answer could not hold is paged. What arrives meanwhile is held
-//! back, so that everything is reported in order, behind [`Event::Resumed`] and ahead of the login's
-//! `Done`. Then whatever was not answered is asked again, under the same keys.
+//! The next login is by token. Then each room is entered with `after` the last message seen, and
+//! the inbox is read from there; what one answer could not hold is paged. What arrives meanwhile is
+//! held back, so that everything is reported in order, behind [`Event::Resumed`] and ahead of the
+//! login's `Done`. Then whatever was not answered is asked again, under the same keys.
 
 use super::pending::{Pending, Wants};
 use super::session::{Login, Stage, YardstickSession, in_words};
