@@ -3,8 +3,8 @@
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
-//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
-//!   first, answering then
+//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
+//!   storing first, answering then
 //! - `people`, `tell`: people by name, and what they are told; `resume`: who comes back
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
