@@ -136,6 +136,7 @@ fn payloads() -> [(&'static str, Vec<u8>); 3] {
             sender: "people-12".into(),
             text: text.as_str().into(),
             at_ms: Millis(1_800_000_000_000),
+            ..Message::default()
         };
         let mut payload = Vec::new();
         Frame { what: Some(FrameWhat::Message(message)) }.encode(encoding, &mut payload);

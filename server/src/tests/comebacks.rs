@@ -274,8 +274,8 @@ impl Lab {
                 [room.collect(), told.iter().map(|message| (&*message.text).into()).collect()]
             }
         };
-        let number = |text: &Box<str>| Stamp::decode(text.as_bytes()).unwrap().number;
-        texts.map(|list| list.iter().map(number).collect())
+        let number = |text: &str| Stamp::decode(text.as_bytes()).unwrap().number;
+        texts.map(|list| list.iter().map(|text| number(text)).collect())
     }
 }
 

@@ -161,7 +161,7 @@ fn converse(lab: &mut Lab, what: &str) {
         verbs.extend(request.measure());
         let what = format!("{what}: {request:?}");
         let (token, events) = lab.act(0, request);
-        let done = events[0].iter().any(|event| *event == Event::Done(token, Ok(())));
+        let done = events[0].contains(&Event::Done(token, Ok(())));
         assert_eq!(done, is_answered, "{what}: {events:?}");
         assert_eq!(count(&events[0], "delivery"), own, "{what}");
         for events in &events[1..] {
