@@ -1,9 +1,9 @@
 //! Direct messages in the database: what was told, and under which number in whose inbox.
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::read::page_of;
 use super::{Outcome, Past, Store, Trouble};
+use crate::config::PAGE_BYTES_MAX;
 
 /// Stores a direct message and numbers it in the inbox of everybody it is for, unless the sender
 /// has told something under that key before.
@@ -68,6 +68,21 @@ impl Store {
             "SELECT number, sender, text, at_ms FROM inbox JOIN told ON id = told \
              WHERE person = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
         )?;
-        page_of(select.query_map(params![person, end, limit as i64], Past::of)?)
+        let past = |row: &Row<'_>| -> rusqlite::Result<Past> {
+            let (sender, text): (String, String) = (row.get(1)?, row.get(2)?);
+            let (sender, text, at_ms): (_, _, i64) = (sender.into(), text.into(), row.get(3)?);
+            Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64 })
+        };
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for past in select.query_map(params![person, end, limit as i64], past)? {
+            let past = past?;
+            bytes += past.text.len();
+            if bytes > PAGE_BYTES_MAX {
+                break;
+            }
+            page.push(past);
+        }
+        page.reverse();
+        Ok(page)
     }
 }

@@ -35,7 +35,7 @@ impl Past {
         }
     }
 
-    pub(super) fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Past> {
+    fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Past> {
         let (sender, text): (String, String) = (row.get(1)?, row.get(2)?);
         let at_ms: i64 = row.get(3)?;
         let (sender, text) = (sender.into(), text.into());
@@ -121,26 +121,19 @@ impl Store {
             "SELECT number, sender, text, at_ms FROM messages \
              WHERE room = ?1 AND number > ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4",
         )?;
-        page_of(select.query_map(params![id, after, end, limit as i64], Past::of)?)
-    }
-}
-
-/// A page of rows that come latest first: as many as it can hold, oldest first.
-pub(super) fn page_of(
-    rows: impl Iterator<Item = rusqlite::Result<Past>>,
-) -> Result<Vec<Past>, Trouble> {
-    let mut page = Vec::new();
-    let mut bytes = 0;
-    for past in rows {
-        let past = past?;
-        bytes += past.text.len();
-        if bytes > PAGE_BYTES_MAX {
-            break;
+        let mut page = Vec::new();
+        let mut bytes = 0;
+        for past in select.query_map(params![id, after, end, limit as i64], Past::of)? {
+            let past = past?;
+            bytes += past.text.len();
+            if bytes > PAGE_BYTES_MAX {
+                break;
+            }
+            page.push(past);
         }
-        page.push(past);
+        page.reverse();
+        Ok(page)
     }
-    page.reverse();
-    Ok(page)
 }
 
 /// Copies the database of a data folder into a new file, as it is at one instant; a server may be
