@@ -18,11 +18,13 @@ use crate::counters::Counters;
 use crate::durable::Keeping;
 use crate::faulty::Faulty;
 use crate::login::{HashJob, Hashing};
+use crate::marks::MarkWriter;
 use crate::pages;
 use crate::people::People;
 use crate::room::Room;
 use crate::store;
 use crate::throttle::Throttle;
+use crate::web;
 
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
@@ -64,6 +66,8 @@ pub(crate) struct Core {
     pub(crate) conns: Slab<Conn>,
     pub(crate) rooms: Vec<Room>,
     pub(crate) room_numbers: HashMap<Rc<str>, u32>,
+    /// The same in the order of names.
+    pub(crate) rooms_by_name: BTreeMap<Rc<str>, u32>,
     pub(crate) counters: Counters,
     pub(crate) faulty: Faulty,
     /// Rooms with something to flush.
@@ -81,6 +85,8 @@ pub(crate) struct Core {
     /// What waits for the store; `None` where nothing is kept.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) hashing: Hashing,
+    /// Read markers that are to be written.
+    pub(crate) marks: MarkWriter,
     pub(crate) people: People,
     /// The server is about to stop: rooms do not wait for a fuller flush.
     pub(crate) stopping: bool,
@@ -96,6 +102,7 @@ impl Core {
             conns: Slab::new(),
             rooms: Vec::new(),
             room_numbers: HashMap::new(),
+            rooms_by_name: BTreeMap::new(),
             counters: Counters {
                 errors: BTreeMap::new(),
                 faults: BTreeMap::new(),
@@ -111,6 +118,7 @@ impl Core {
             burn_ns: 0,
             keeping: None,
             hashing: Hashing::default(),
+            marks: MarkWriter::default(),
             people: People::default(),
             stopping: false,
             serial: 0,
@@ -211,6 +219,11 @@ impl Core {
                 Some(head.consumed)
             }
             _ => {
+                if let Some(file) = self.config.page.then(|| web::at(head.path)).flatten() {
+                    file.write(head.if_none_match, &mut self.conns[id].out);
+                    self.say_goodbye(id, now);
+                    return None;
+                }
                 let page = pages::page(head.path, self);
                 match page {
                     Ok(pages::Page { status, content_type, body }) => {
@@ -371,11 +384,13 @@ impl Core {
             self.faulty.tidy(&mut self.counters);
         }
         self.close_doomed(world);
+        self.write_marks(now.us);
         self.hand_over(world);
         let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
-        [rooms, self.faulty.next_due_us(), throttle, sweep].into_iter().flatten().min()
+        let marks = self.marks.next_due_us();
+        [rooms, self.faulty.next_due_us(), throttle, marks, sweep].into_iter().flatten().min()
     }
 
     /// Looks for connections that take too long.
@@ -425,6 +440,7 @@ impl Core {
         let is_sent = |conn: &Conn| conn.out.is_empty() && conn.blocked.is_none();
         is_kept
             && self.hashing.open == 0
+            && self.marks.is_empty()
             && self.dirty.is_empty()
             && self.conns.iter().all(|(_, conn)| conn.doomed || is_sent(conn))
     }

@@ -5,14 +5,15 @@ use std::io;
 
 use protocols::yardstick::{AnswerWhat, Done, History, Millis, Said};
 
+use crate::auth::is_name;
 use crate::config::{
-    PAGE_MESSAGES_MAX, ROOMS_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
+    PAGE_MESSAGES_MAX, ROOM_BYTES_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
 };
 use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
 use crate::request::{Answered, Failure, fail};
 use crate::room::Stored;
-use crate::store::{self, Job, Loaded, Outcome, Past, Want};
+use crate::store::{self, Job, Loaded, LoadedRoom, Outcome, Past, Want};
 
 /// What waits for the store, and how the store is.
 #[derive(Debug, Default)]
@@ -46,23 +47,34 @@ impl Core {
             self.people.restore(&name, number);
         }
         for room in loaded.rooms {
-            let number = self.room_or_new(&room.name).map_err(|(_, why)| {
-                io::Error::other(format!("the data folder has an unsound room: {why}"))
-            })?;
-            self.rooms[number as usize].number = room.number;
+            let number = self.restore_room(&room)?;
             for past in room.past {
                 self.remember_past(number, past);
             }
+            self.restore_marks(number, room.reads);
         }
-        debug_assert!(self.rooms.len() <= ROOMS_MAX);
         self.keeping = Some(Keeping::default());
         Ok(())
     }
 
+    /// A room as the store has it. The limit of rooms does not count: it was kept when the room
+    /// was made, by as many as were under way.
+    fn restore_room(&mut self, room: &LoadedRoom) -> io::Result<u32> {
+        let is_sound = is_name(&room.name, ROOM_BYTES_MAX);
+        if !is_sound || self.room_numbers.contains_key(&*room.name) {
+            let why = format!("the data folder has an unsound room {:?}", room.name);
+            return Err(io::Error::other(why));
+        }
+        let number = self.make_room(&room.name);
+        self.rooms[number as usize].number = room.number;
+        self.restore_rights(number, room);
+        Ok(number)
+    }
+
     fn remember_past(&mut self, room: u32, past: Past) {
         let sender = self.accounts.known(&past.sender).unwrap_or_else(|| (&*past.sender).into());
-        let Past { number, text, at_ms, .. } = past;
-        self.remember(room, Stored { number, sender, text, at_ms });
+        let Past { number, text, at_ms, extra, .. } = past;
+        self.remember(room, Stored { number, sender, text, at_ms, extra });
     }
 
     /// Puts a want on the store's desk at the end of the turn, or refuses.
@@ -137,16 +149,33 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         match (job.want, outcome) {
-            (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
+            (Want::Say { room, sender, text, at_ms, extra, .. }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
-                self.publish(room, Stored { number, sender, text, at_ms }, now.us);
+                self.spoke(room, &sender, at_ms);
+                let extra = self.remembered(extra);
+                self.publish(room, Stored { number, sender, text, at_ms, extra }, now.us);
                 Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Again { number, at_ms }) => {
+                self.not_spoke(room, &sender);
+                Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Amend(amend), Outcome::Changed(is_new)) => {
+                Ok(Some(self.amended(&amend, is_new)))
+            }
+            (Want::Marks(rooms), outcome) => {
+                self.marks_written(rooms, matches!(outcome, Outcome::Noted), now.us);
+                Ok(None)
             }
             (Want::Account { name, password, secret }, Outcome::Added(is_new)) => {
                 self.registered(job.ticket, is_new, (&name, &password, &secret), now)
             }
             (Want::Revoke { tag, expires_ms }, Outcome::Noted) => {
                 self.accounts.revoke(tag, expires_ms);
+                Ok(Some(AnswerWhat::Done(Done {})))
+            }
+            (Want::Rights { room, by, act }, Outcome::Noted) => {
+                self.ruled(&room, &by, &act);
                 Ok(Some(AnswerWhat::Done(Done {})))
             }
             (Want::Tell { to, sender, text, key, .. }, Outcome::Told { numbers, at_ms }) => {
@@ -160,8 +189,18 @@ impl Core {
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)
             }
+            (Want::Rights { room, .. }, Outcome::Refused(code, text)) => {
+                Err(self.refused(&room, (code, text)))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Refused(code, text)) => {
+                self.not_spoke(room, &sender);
+                fail(code, text)
+            }
             (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {
+                if let Want::Say { room, sender, .. } = &want {
+                    self.not_spoke(*room, sender);
+                }
                 if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {
                     self.conns[id].logging_in = false;
                 }

@@ -5,14 +5,18 @@
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
 //!   storing first, answering then
+//! - `rights`: who may do what in a room with an owner; `owned`: its state; `moderation`: requests
+//! - `message`, `amend`: replies, keys, edits, reactions; `marks`: how far people have read
 //! - `people`, `tell`: people by name, and what they are told; `resume`: who comes back
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
+//! - `web`: the page for people
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.
+mod amend;
 mod auth;
 mod avatar;
 mod change;
@@ -28,17 +32,23 @@ pub mod fault;
 mod faulty;
 mod log;
 mod login;
+mod marks;
+mod message;
+mod moderation;
+mod owned;
 mod pages;
 mod password;
 mod people;
 mod request;
 mod resume;
+mod rights;
 mod room;
 mod store;
 mod sys;
 mod tell;
 mod throttle;
 mod token;
+mod web;
 mod workers;
 
 pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};

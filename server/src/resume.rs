@@ -7,9 +7,10 @@
 
 use protocols::yardstick::{AnswerWhat, Join, Message, Text};
 
-use crate::config::{PAGE_BYTES_MAX, PAGE_MESSAGES_MAX};
+use crate::config::PAGE_MESSAGES_MAX;
 use crate::conn::Ticket;
 use crate::core::{Core, Now};
+use crate::message::PageRoom;
 use crate::request::{Answered, Failure, fail};
 use crate::room::{Room, Stored};
 use crate::store::{Past, Want};
@@ -116,21 +117,23 @@ impl Core {
     }
 }
 
-/// All messages of a room behind number `after`, the latest 1,000 and 1 MiB at most, oldest first.
+/// All messages of a room behind number `after`, the latest that fit into a page, oldest first.
 pub(crate) fn missed<'a>(room: &'a Room, after: u32, known: Known<'a>) -> Vec<Message<'a>> {
     let page = known.page.map_or(&[][..], |(page, _)| page);
     let seen = known.number(after);
     let begin = room.past.partition_point(|stored| stored.number <= seen);
-    let looked_up = page.iter().filter(|past| past.number > after).map(Past::message);
-    let mut bytes = 0;
-    let mut messages: Vec<Message<'a>> = looked_up
-        .chain(room.past.range(begin..).map(Stored::message))
+    let of_page = |past: &'a Past| (&*past.text, past.extra.as_deref(), past.message());
+    let of_room = |stored: &'a Stored| (&*stored.text, stored.extra.as_deref(), stored.message());
+    let mut space = PageRoom::default();
+    let mut messages: Vec<Message<'a>> = page
+        .iter()
+        .filter(|past| past.number > after)
+        .map(of_page)
+        .chain(room.past.range(begin..).map(of_room))
         .rev()
         .take(PAGE_MESSAGES_MAX)
-        .take_while(|message| {
-            bytes += message.text.len();
-            bytes <= PAGE_BYTES_MAX
-        })
+        .take_while(|(text, extra, _)| space.takes(text, *extra))
+        .map(|(.., message)| message)
         .collect();
     messages.reverse();
     messages

@@ -71,7 +71,7 @@ impl Store {
         let past = |row: &Row<'_>| -> rusqlite::Result<Past> {
             let (sender, text): (String, String) = (row.get(1)?, row.get(2)?);
             let (sender, text, at_ms): (_, _, i64) = (sender.into(), text.into(), row.get(3)?);
-            Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64 })
+            Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64, extra: None })
         };
         let (mut page, mut bytes) = (Vec::new(), 0);
         for past in select.query_map(params![person, end, limit as i64], past)? {
