@@ -40,6 +40,8 @@ impl Core {
             Want::Amend(amend) => self.decide_amend(amend),
             // These have shorter ways of their own where nothing is kept, or nothing to do.
             Want::Account { .. } | Want::Page { .. } | Want::Marks(_) => Outcome::Noted,
+            Want::Inbox { .. } | Want::CatchUp(_) => Outcome::Noted,
+            Want::Tell { to, sender, key, at_ms, .. } => self.decide_tell(to, sender, key, *at_ms),
         }
     }
 }

@@ -43,6 +43,10 @@ impl Core {
         for (tag, expires_ms) in loaded.revoked {
             self.accounts.revoke(tag, expires_ms);
         }
+        for (name, number) in loaded.inboxes {
+            let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+            self.people.restore(&name, number);
+        }
         for room in loaded.rooms {
             let number = self.restore_room(&room)?;
             for past in room.past {
@@ -79,7 +83,7 @@ impl Core {
         let Some(keeping) = &mut self.keeping else {
             return fail("not_stored", "nothing is kept here");
         };
-        let (bytes, pages) = (want.bytes(), usize::from(matches!(want, Want::Page { .. })));
+        let (bytes, pages) = (want.bytes(), usize::from(want.is_look_up()));
         let is_full = keeping.open >= STORE_JOBS_MAX
             || keeping.bytes + bytes > STORE_BYTES_MAX
             || keeping.pages + pages > STORE_PAGES_MAX;
@@ -124,10 +128,10 @@ impl Core {
         let Some(keeping) = &mut self.keeping else { return };
         keeping.open -= 1;
         keeping.bytes -= job.want.bytes();
-        keeping.pages -= usize::from(matches!(job.want, Want::Page { .. }));
+        keeping.pages -= usize::from(job.want.is_look_up());
         match outcome {
             Outcome::Failed(trouble) => {
-                if !matches!(job.want, Want::Page { .. }) {
+                if !job.want.is_look_up() {
                     keeping.trouble = Some(trouble.to_string());
                 }
                 self.counters.store_errors += 1;
@@ -177,7 +181,13 @@ impl Core {
                 self.ruled(&room, &by, &act);
                 Ok(Some(AnswerWhat::Done(Done {})))
             }
-            (Want::Page { .. }, Outcome::Page(page)) => {
+            (Want::Tell { to, sender, text, key, .. }, Outcome::Told { numbers, at_ms }) => {
+                self.told((&to, &numbers), (&sender, text, &key), at_ms, now)
+            }
+            (Want::CatchUp(join), Outcome::Page(page)) => {
+                self.caught_up(job.ticket, &join, &page, now)
+            }
+            (Want::Page { .. } | Want::Inbox { .. }, Outcome::Page(page)) => {
                 let messages = page.iter().map(Past::message).collect();
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)

@@ -4,6 +4,7 @@
 //! one transaction; who asked is answered when that is committed, and not before.
 
 mod folder;
+mod inbox;
 mod messages;
 mod read;
 mod rights;
@@ -22,6 +23,7 @@ use crate::amend::Amend;
 use crate::config::Commit;
 use crate::conn::Ticket;
 use crate::message::Extra;
+use crate::resume::CatchUp;
 use crate::rights::{Act, Refusal};
 
 pub(crate) use folder::DataFolder;
@@ -75,6 +77,12 @@ pub(crate) enum Want {
     Rights { room: Box<str>, by: Box<str>, act: Act },
     /// The latest `limit` messages before number `before`.
     Page { name: Box<str>, before: u32, limit: usize },
+    /// A direct message, to be numbered in each inbox.
+    Tell { to: Vec<Box<str>>, sender: Box<str>, text: Box<str>, key: Box<str>, at_ms: u64 },
+    /// The latest `limit` messages before number `before` of somebody's inbox.
+    Inbox { person: Box<str>, before: u32, limit: usize },
+    /// What somebody has missed who enters a room again.
+    CatchUp(CatchUp),
 }
 
 impl Want {
@@ -97,8 +105,19 @@ impl Want {
                 room.len() + by.len() + act.who().unwrap_or_default().len()
             }
             Want::Revoke { .. } => 0,
+            Want::Tell { to, sender, text, key, .. } => {
+                let names = to.iter().map(|name| size_of::<Box<str>>() + name.len());
+                names.sum::<usize>() + sender.len() + text.len() + key.len()
+            }
+            Want::Inbox { person, .. } => person.len(),
+            Want::CatchUp(join) => join.room.len() + join.status.len(),
         };
         size_of::<Job>() + texts
+    }
+
+    /// Whether it changes nothing and is answered by [`Outcome::Page`].
+    pub(crate) fn is_look_up(&self) -> bool {
+        matches!(self, Want::Page { .. } | Want::Inbox { .. } | Want::CatchUp(_))
     }
 }
 
@@ -126,6 +145,9 @@ pub(crate) enum Outcome {
     Noted,
     /// What was looked up, oldest first.
     Page(Vec<Past>),
+    /// The direct message is stored, said at `at_ms`, under these numbers of the inboxes, in the
+    /// order of the names; without numbers if it was told before under that key.
+    Told { numbers: Vec<u32>, at_ms: u64 },
     /// It must not be, for that reason: a code for machines and a sentence for people.
     Refused(&'static str, String),
     /// Nothing was stored.
@@ -185,8 +207,8 @@ impl Store {
     /// Does jobs: what is to be written first, in one transaction or one each, then what is to be
     /// looked up. What is given back keeps the order of what was written.
     pub(crate) fn carry_out(&mut self, jobs: Vec<Job>) -> Vec<Done> {
-        let is_page = |job: &Job| matches!(job.want, Want::Page { .. });
-        let (pages, mut writes): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_page);
+        let (pages, mut writes): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.want.is_look_up());
         let mut done = Vec::with_capacity(pages.len() + writes.len());
         while !writes.is_empty() {
             let count = if self.commit == Commit::Message { 1 } else { writes.len() };
@@ -239,7 +261,11 @@ fn put(change: &Transaction<'_>, rooms: &mut Rooms, want: &Want) -> Result<Outco
             Ok(Outcome::Noted)
         }
         Want::Rights { room, by, act } => rights::put(change, room, by, act),
-        Want::Page { .. } => Ok(Outcome::Page(Vec::new())), // looked up, never written
+        Want::Tell { to, sender, text, key, at_ms } => {
+            inbox::tell(change, to, sender, text, (key, *at_ms))
+        }
+        // Looked up, never written.
+        Want::Page { .. } | Want::Inbox { .. } | Want::CatchUp(_) => Ok(Outcome::Page(Vec::new())),
     }
 }
 

@@ -2,6 +2,8 @@
 mod amends;
 mod amends_kept;
 mod amends_property;
+mod comebacks;
+mod direct;
 mod door;
 mod durable;
 mod faults;
@@ -22,3 +24,4 @@ mod secure;
 mod sessions;
 mod talks;
 mod tls;
+mod verbs;
