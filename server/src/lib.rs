@@ -10,6 +10,7 @@
 //! - `people`, `tell`: people by name, and what they are told; `resume`: who comes back
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
+//! - `door`, `tls`, `secure`: who may come, how, how fast; `journal`, `telling`: what is told of it
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `web`: the page for people
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
@@ -25,11 +26,13 @@ mod conn;
 mod core;
 mod counters;
 mod desk;
+mod door;
 mod durable;
 mod event_loop;
 mod fanout;
 pub mod fault;
 mod faulty;
+mod journal;
 mod log;
 mod login;
 mod marks;
@@ -43,17 +46,23 @@ mod request;
 mod resume;
 mod rights;
 mod room;
+mod secure;
 mod store;
 mod sys;
 mod tell;
+mod telling;
 mod throttle;
+mod tls;
 mod token;
 mod web;
 mod workers;
 
-pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
+pub use config::{Avatars, Commit, Config, HashCost, Pin, Presence, check_exposure};
 pub use counters::Counters;
-pub use event_loop::{Handle, Outcome, Stop, run, spawn};
+pub use event_loop::{Handle, Outcome, Server, Stop, prepare, run, spawn};
+pub use journal::LogForm;
+pub use protocols::wire::origin::Origin;
+pub use tls::Keys;
 pub use token::{Token, Tokens};
 
 /// Copies the database of a data folder into a new file, whether a server is using it or not.

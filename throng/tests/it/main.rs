@@ -41,6 +41,9 @@ mod hostile;
 // The yardstick with a data folder: killed, stopped, copied.
 mod durable;
 
+// The yardstick as an operator has it: settings, logs, certificates, what cannot start.
+mod operations;
+
 // The page of the yardstick, in a real browser.
 mod web;
 
