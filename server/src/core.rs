@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::durable::Keeping;
 use crate::faulty::Faulty;
 use crate::login::{HashJob, Hashing};
+use crate::pace::Pace;
 use crate::pages;
 use crate::room::Room;
 use crate::store;
@@ -66,7 +67,7 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     pub(crate) faulty: Faulty,
     /// Rooms with something to flush.
-    pub(crate) dirty: Vec<u32>,
+    pub(crate) pace: Pace,
     /// Connections with answers to send.
     pub(crate) queue: Vec<u32>,
     /// Connections to close at the end of the turn.
@@ -100,7 +101,7 @@ impl Core {
                 ..Counters::default()
             },
             faulty: Faulty::new(&config)?,
-            dirty: Vec::new(),
+            pace: Pace::new(&config),
             queue: Vec::new(),
             doomed: Vec::new(),
             history_bytes: 0,
@@ -369,7 +370,7 @@ impl Core {
         }
         self.close_doomed(world);
         self.hand_over(world);
-        let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
+        let rooms = self.pace.next_due_us(now.us);
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
         [rooms, self.faulty.next_due_us(), throttle, sweep].into_iter().flatten().min()
@@ -421,7 +422,7 @@ impl Core {
         let is_sent = |conn: &Conn| conn.out.is_empty() && conn.blocked.is_none();
         is_kept
             && self.hashing.open == 0
-            && self.dirty.is_empty()
+            && self.pace.is_empty()
             && self.conns.iter().all(|(_, conn)| conn.doomed || is_sent(conn))
     }
 

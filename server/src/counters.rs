@@ -32,6 +32,8 @@ pub struct Counters {
     pub avatars: u64,
     /// Flushes of rooms.
     pub flushes: u64,
+    /// Frames encoded for rooms; with one encoding in use and `encode once` as many as there are.
+    pub encodings: u64,
     /// Writes to sockets.
     pub writes: u64,
     /// Bytes read from sockets.
@@ -86,7 +88,7 @@ impl Counters {
         text
     }
 
-    fn rows(&self) -> [(&'static str, &'static str, u64); 28] {
+    fn rows(&self) -> [(&'static str, &'static str, u64); 29] {
         [
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
@@ -101,6 +103,7 @@ impl Counters {
             ("presence_deliveries_total", "counter", self.presence_deliveries),
             ("avatars_total", "counter", self.avatars),
             ("flushes_total", "counter", self.flushes),
+            ("encodings_total", "counter", self.encodings),
             ("writes_total", "counter", self.writes),
             ("bytes_in_total", "counter", self.bytes_in),
             ("bytes_out_total", "counter", self.bytes_out),

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::config::{ANSWER_BYTES_MAX, FLUSH_BYTES_MAX};
-use crate::conn::{Blocked, Conn, Dialect, Phase, Source};
+use crate::config::ANSWER_BYTES_MAX;
+use crate::conn::{Blocked, Conn, Dialect, LANES, Phase, Source};
 use crate::core::{Core, World};
 use crate::counters::Counters;
 use crate::room::Announced;
@@ -56,60 +56,61 @@ impl Core {
         }
     }
 
-    /// Flushes the rooms that are due.
-    pub(crate) fn flush_rooms(&mut self, now_us: u64, world: &mut impl World) {
-        for number in std::mem::take(&mut self.dirty) {
-            let room = &mut self.rooms[number as usize];
-            let can_wait = room.flush_at_us > now_us && !self.stopping;
-            if can_wait && room.bytes_waiting() < FLUSH_BYTES_MAX {
-                self.dirty.push(number);
-                continue;
-            }
-            room.dirty = false;
-            let start_us = world.now_us();
-            self.flush_room(number, world);
-            let end_us = world.now_us();
-            // Half of the time at most goes into a room's flushes, unless the window is shorter.
-            let window_us = self.config.flush_window.as_micros() as u64;
-            let pause_us = end_us.saturating_sub(start_us).min(window_us);
-            self.rooms[number as usize].flush_at_us = end_us + pause_us;
-        }
-    }
-
-    fn flush_room(&mut self, number: u32, world: &mut impl World) {
+    /// Sends every member what it may be sent and has not been.
+    pub(crate) fn flush_room(&mut self, number: u32, world: &mut impl World) {
         self.counters.flushes += 1;
-        let announced = self.rooms[number as usize].announce(&mut self.scratch);
-        for dialect in Dialect::ALL {
-            self.flush_lane(number, dialect, announced.as_ref(), world);
+        let room = &mut self.rooms[number as usize];
+        let mut announced = room.announce(&mut self.scratch);
+        self.counters.encodings += std::mem::take(&mut room.encodings);
+        let sendable: [u64; LANES] = std::array::from_fn(|lane| room.sendable(lane));
+        while let Some(ends) = self.rooms[number as usize].next_ends(&sendable) {
+            self.flush_lanes(number, &ends, announced.take().as_ref(), world);
         }
+        self.flush_lanes(number, &sendable, announced.as_ref(), world);
     }
 
-    fn flush_lane(
+    fn flush_lanes(
         &mut self,
         number: u32,
-        dialect: Dialect,
+        ends: &[u64; LANES],
         announced: Option<&Announced>,
         world: &mut impl World,
     ) {
+        for dialect in Dialect::ALL {
+            if let Some(announced) = announced {
+                self.brief(number, dialect, announced);
+            }
+            self.flush_lane(number, dialect.lane(), ends[dialect.lane()], world);
+        }
+    }
+
+    /// Members that arrived since the last flush get announcements of their own.
+    fn brief(&mut self, number: u32, dialect: Dialect, announced: &Announced) {
         let room = &mut self.rooms[number as usize];
-        let sendable = room.sendable(dialect.lane());
         let lane = &mut room.lanes[dialect.lane()];
+        for member in lane.members.iter_mut().filter(|member| announced.is_fresh(member)) {
+            let (bytes, cursor) =
+                announced.private(&room.name, dialect, member, &lane.log, &mut self.scratch);
+            self.conns[member.conn as usize].take_over(number, &bytes);
+            member.cursor = cursor;
+        }
+    }
+
+    /// Sends a lane's log up to `upto`.
+    fn flush_lane(&mut self, number: u32, lane: usize, upto: u64, world: &mut impl World) {
+        let room = &mut self.rooms[number as usize];
+        let is_held = !room.waiting.is_empty();
+        let lane = &mut room.lanes[lane];
         let (log, end) = (&lane.log, lane.log.end());
         let mut passed = end;
         for member in &mut lane.members {
             let id = member.conn as usize;
             let conn = &mut self.conns[id];
-            if let Some(announced) = announced.filter(|announced| announced.is_fresh(member)) {
-                let scratch = &mut self.scratch;
-                let (bytes, cursor) = announced.private(&room.name, dialect, member, log, scratch);
-                conn.take_over(number, &bytes);
-                member.cursor = cursor;
-            }
             if conn.blocked.is_none() && !conn.doomed {
                 let source = Source::Room(number);
                 let mut outcome = send_out(conn, id, world, &mut self.counters);
-                if matches!(outcome, Outcome::Sent) && member.cursor < sendable {
-                    let bytes = log.between(member.cursor, sendable);
+                if matches!(outcome, Outcome::Sent) && member.cursor < upto {
+                    let bytes = log.between(member.cursor, upto);
                     let sent = send(conn, id, bytes, source, world, &mut self.counters);
                     member.cursor += sent.0 as u64;
                     outcome = sent.1;
@@ -120,7 +121,7 @@ impl Core {
                 }
             }
             let lag = (end - member.cursor) as usize;
-            let waits = conn.blocked.is_some() || sendable < end;
+            let waits = conn.blocked.is_some() || is_held;
             if lag > self.config.lag_bytes_max && waits && !conn.doomed {
                 self.counters.slow_consumers += 1;
                 conn.doomed = true;
@@ -129,6 +130,7 @@ impl Core {
             passed = passed.min(member.cursor);
         }
         lane.log.trim(passed);
+        lane.flushed = upto;
     }
 
     /// A socket takes bytes again: first what was cut in two, then all that has waited.

@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
-//! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
+//! - `request`: what each request does; `faulty`, [`fault`]: faults on purpose
+//! - `fanout`: sending; `pace`: when rooms flush
 //! - `store`: what is kept in SQLite; `durable`: storing first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
@@ -25,6 +26,7 @@ pub mod fault;
 mod faulty;
 mod log;
 mod login;
+mod pace;
 mod pages;
 mod password;
 mod request;
@@ -35,7 +37,7 @@ mod throttle;
 mod token;
 mod workers;
 
-pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
+pub use config::{Avatars, Commit, Config, Encode, Flush, HashCost, Presence, check_exposure};
 pub use counters::Counters;
 pub use event_loop::{Handle, Outcome, Stop, run, spawn};
 pub use token::{Token, Tokens};

@@ -48,6 +48,8 @@ fn info(config: &Config) -> String {
         "history": config.history,
         "presence": config.presence.word(),
         "flush_window_ms": config.flush_window.as_millis() as u64,
+        "encode": config.encode.word(),
+        "flush": config.flush.word(),
         "deflate": if config.deflate { "on" } else { "off" },
         "avatars": config.avatars.word(),
         "avatar_bytes": config.avatar_bytes,

@@ -159,7 +159,7 @@ impl Core {
         }
         let name: Rc<str> = name.into();
         let number = self.rooms.len() as u32;
-        self.rooms.push(Room::new(name.clone(), self.look()));
+        self.rooms.push(Room::new(name.clone(), self.look(), &self.config));
         self.room_numbers.insert(name, number);
         self.counters.rooms = self.rooms.len() as u64;
         Ok(number)
@@ -370,14 +370,5 @@ impl Core {
         self.rooms[room as usize].put(&FrameWhat::Read(frame), &mut self.scratch);
         self.mark(room);
         Ok(AnswerWhat::Done(Done {}))
-    }
-
-    /// The room has something to flush.
-    pub(crate) fn mark(&mut self, number: u32) {
-        let room = &mut self.rooms[number as usize];
-        if !room.dirty {
-            room.dirty = true;
-            self.dirty.push(number);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Conversations with the core in memory, and a few over loopback.
 mod durable;
 mod faults;
+mod flushes;
 mod kills;
 mod knobs;
 mod limits;
