@@ -337,9 +337,15 @@ pub(crate) struct ServeArgs {
     /// How arrivals and departures are announced: eager, batched, off
     #[arg(long, default_value = "batched")]
     pub(crate) presence: String,
-    /// Longest time a busy room collects messages for one write
-    #[arg(long, default_value = "200ms", value_name = "DURATION")]
+    /// Longest time a loaded server collects messages for one write; an idle one sends at once
+    #[arg(long, default_value = "20ms", value_name = "DURATION")]
     pub(crate) flush_window: String,
+    /// How often a frame for a room is encoded: once, receiver (anew for each, as naive servers do)
+    #[arg(long, default_value = "once")]
+    pub(crate) encode: String,
+    /// What one write to a member carries: turn (all there is), message (one, at once)
+    #[arg(long, default_value = "turn")]
+    pub(crate) flush: String,
     /// Whether clients that ask for compressed messages get them: off, on
     #[arg(long, default_value = "off")]
     pub(crate) deflate: String,
