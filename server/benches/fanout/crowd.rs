@@ -84,10 +84,10 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
 /// The process: connects `people` and does what the lines of its input say.
 pub(crate) fn run(speech: Speech, address: SocketAddr, people: usize) -> io::Result<()> {
     let mut crowd = Crowd::new()?;
-    for id in 0..people {
+    for _ in 0..people {
         crowd.enter(speech, address)?;
         crowd.drain(Duration::ZERO)?;
-        crowd.drain_until(|crowd| id - crowd.answered < ENTERING_MAX)?;
+        crowd.drain_until(|crowd| crowd.streams.len() - crowd.answered < ENTERING_MAX)?;
     }
     crowd.drain_until(|crowd| crowd.answered == people)?;
     crowd.settle()?;
@@ -135,6 +135,8 @@ pub(crate) struct Crowd {
     pub(crate) answered: usize,
     pub(crate) bytes: u64,
     pub(crate) marks: u64,
+    /// When a mark was read, as often as it was; `None` if nobody wants to know.
+    pub(crate) times: Option<Vec<Instant>>,
 }
 
 impl Crowd {
@@ -148,6 +150,7 @@ impl Crowd {
             answered: 0,
             bytes: 0,
             marks: 0,
+            times: None,
         })
     }
 
@@ -181,7 +184,11 @@ impl Crowd {
                         self.bytes += length as u64;
                         let read = &self.buffer[..length];
                         let cut = [self.last[id], read[0]] == *MARK.as_bytes();
-                        self.marks += u64::from(cut) + finder.find_iter(read).count() as u64;
+                        let marks = usize::from(cut) + finder.find_iter(read).count();
+                        self.marks += marks as u64;
+                        if let Some(times) = &mut self.times {
+                            times.extend(std::iter::repeat_n(Instant::now(), marks));
+                        }
                         self.answered += usize::from(self.last[id] == 0);
                         self.last[id] = read[length - 1].max(1);
                         if length < self.buffer.len() {

@@ -61,6 +61,7 @@ pub(crate) fn latency(people: usize, per_second: usize, seconds: usize) -> io::R
         crowd.drain(Duration::ZERO)?;
     }
     crowd.settle()?;
+    crowd.times = Some(Vec::new());
     let (start, start_ns) = (Instant::now(), yardstick.cpu_ns()?);
     let mut late_us = Vec::new();
     for number in 0..per_second * seconds {
@@ -68,14 +69,9 @@ pub(crate) fn latency(people: usize, per_second: usize, seconds: usize) -> io::R
         std::thread::sleep(due.saturating_sub(start.elapsed()));
         let (said, goal) = (Instant::now(), crowd.marks + people as u64);
         crowd.say(number % people)?;
-        let mut known = crowd.marks;
-        while crowd.marks < goal {
-            crowd.drain(Duration::from_secs(1))?;
-            // Everybody that this look has found is as late as its end.
-            let found = (crowd.marks - known) as usize;
-            late_us.extend(std::iter::repeat_n(said.elapsed().as_secs_f64() * 1e6, found));
-            known = crowd.marks;
-        }
+        crowd.drain_until(|crowd| crowd.marks >= goal)?;
+        let times = crowd.times.as_mut().map(std::mem::take).unwrap_or_default();
+        late_us.extend(times.iter().map(|time| (*time - said).as_secs_f64() * 1e6));
     }
     late_us.sort_by(f64::total_cmp);
     let at = |share: f64| late_us[((late_us.len() - 1) as f64 * share) as usize];
