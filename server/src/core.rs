@@ -27,10 +27,24 @@ use crate::throttle::Throttle;
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
 
+/// What one connection is to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write<'a> {
+    pub(crate) conn: u32,
+    /// The place among the members of its lane, for who asked for the write.
+    pub(crate) place: u32,
+    pub(crate) bytes: &'a [u8],
+}
+
 /// What the core needs of the machine.
 pub(crate) trait World {
     /// Writes what the socket takes now; `WouldBlock` if nothing.
     fn write(&mut self, conn: usize, bytes: &[u8]) -> io::Result<usize>;
+    /// One write to each of several connections, all different; `done` gets what [`World::write`]
+    /// would have given for each, in order.
+    fn write_many(&mut self, writes: &[Write<'_>], done: &mut Vec<io::Result<usize>>) {
+        done.extend(writes.iter().map(|write| self.write(write.conn as usize, write.bytes)));
+    }
     /// Ends the sending side.
     fn finish(&mut self, conn: usize);
     /// Closes the socket; the number may be used again.

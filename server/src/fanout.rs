@@ -2,11 +2,16 @@
 
 use std::io;
 
+use slab::Slab;
+
 use crate::config::ANSWER_BYTES_MAX;
 use crate::conn::{Blocked, Conn, Dialect, LANES, Phase, Source};
-use crate::core::{Core, World};
+use crate::core::{Core, World, Write};
 use crate::counters::Counters;
 use crate::room::Announced;
+
+/// Writes handed over at a time in a flush.
+const WRITES_MAX: usize = 256;
 
 /// What became of a write.
 enum Outcome {
@@ -96,38 +101,41 @@ impl Core {
         }
     }
 
-    /// Sends a lane's log up to `upto`.
+    /// Sends a lane's log up to `upto`, to some members at a time.
     fn flush_lane(&mut self, number: u32, lane: usize, upto: u64, world: &mut impl World) {
         let room = &mut self.rooms[number as usize];
         let is_held = !room.waiting.is_empty();
         let lane = &mut room.lanes[lane];
         let (log, end) = (&lane.log, lane.log.end());
+        let batch_max = lane.members.len().min(WRITES_MAX);
+        let (mut writes, mut done) = (Vec::with_capacity(batch_max), Vec::with_capacity(batch_max));
+        let mut sender = Sender {
+            conns: &mut self.conns,
+            counters: &mut self.counters,
+            doomed: &mut self.doomed,
+            room: number,
+        };
         let mut passed = end;
-        for member in &mut lane.members {
-            let id = member.conn as usize;
-            let conn = &mut self.conns[id];
-            if conn.blocked.is_none() && !conn.doomed {
-                let source = Source::Room(number);
-                let mut outcome = send_out(conn, id, world, &mut self.counters);
-                if matches!(outcome, Outcome::Sent) && member.cursor < upto {
+        for members in lane.members.chunks_mut(WRITES_MAX) {
+            for (place, member) in members.iter().enumerate() {
+                if sender.is_ready(member.conn, world) && member.cursor < upto {
                     let bytes = log.between(member.cursor, upto);
-                    let sent = send(conn, id, bytes, source, world, &mut self.counters);
-                    member.cursor += sent.0 as u64;
-                    outcome = sent.1;
-                }
-                if matches!(outcome, Outcome::Broken) {
-                    conn.doomed = true;
-                    self.doomed.push(member.conn);
+                    writes.push(Write { conn: member.conn, place: place as u32, bytes });
                 }
             }
-            let lag = (end - member.cursor) as usize;
-            let waits = conn.blocked.is_some() || is_held;
-            if lag > self.config.lag_bytes_max && waits && !conn.doomed {
-                self.counters.slow_consumers += 1;
-                conn.doomed = true;
-                self.doomed.push(member.conn);
+            sender.counters.writes += writes.len() as u64;
+            world.write_many(&writes, &mut done);
+            for (write, result) in writes.drain(..).zip(done.drain(..)) {
+                let sent = sender.note(write, result, world);
+                members[write.place as usize].cursor += sent as u64;
             }
-            passed = passed.min(member.cursor);
+            for member in members {
+                if member.cursor < end {
+                    let lag = (end - member.cursor) as usize;
+                    sender.check_lag(member.conn, lag > self.config.lag_bytes_max, is_held);
+                    passed = passed.min(member.cursor);
+                }
+            }
         }
         lane.log.trim(passed);
         lane.flushed = upto;
@@ -171,6 +179,87 @@ impl Core {
         if matches!(outcome, Outcome::Broken) {
             self.doom(id);
         }
+    }
+}
+
+/// What a flush needs of the core beside the room.
+struct Sender<'a> {
+    conns: &'a mut Slab<Conn>,
+    counters: &'a mut Counters,
+    doomed: &'a mut Vec<u32>,
+    room: u32,
+}
+
+impl Sender<'_> {
+    /// Whether a connection can be sent the log now. Its answers come first.
+    #[inline]
+    fn is_ready(&mut self, id: u32, world: &mut impl World) -> bool {
+        let conn = &self.conns[id as usize];
+        if conn.blocked.is_some() || conn.doomed {
+            return false;
+        }
+        conn.out.is_empty() || self.send_answers(id, world)
+    }
+
+    #[cold]
+    fn send_answers(&mut self, id: u32, world: &mut impl World) -> bool {
+        let conn = &mut self.conns[id as usize];
+        match send_out(conn, id as usize, world, self.counters) {
+            Outcome::Sent => true,
+            Outcome::Full => false,
+            Outcome::Broken => {
+                self.doom(id);
+                false
+            }
+        }
+    }
+
+    /// What became of a write of the log; gives how many bytes were taken.
+    #[inline]
+    fn note(
+        &mut self,
+        write: Write<'_>,
+        result: io::Result<usize>,
+        world: &mut impl World,
+    ) -> usize {
+        if let Ok(sent) = result
+            && sent == write.bytes.len()
+        {
+            self.counters.bytes_out += sent as u64;
+            return sent;
+        }
+        self.note_cut(write.conn, result, world)
+    }
+
+    #[cold]
+    fn note_cut(&mut self, id: u32, result: io::Result<usize>, world: &mut impl World) -> usize {
+        let sent = match result {
+            Ok(sent) if sent > 0 => sent,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            _ => {
+                self.doom(id);
+                return 0;
+            }
+        };
+        self.counters.bytes_out += sent as u64;
+        let source = Source::Room(self.room);
+        self.conns[id as usize].blocked = Some(Blocked { source, since_us: world.now_us() });
+        sent
+    }
+
+    /// A member has not been sent all; if that is `much`, and not for want of a flush, it goes.
+    #[cold]
+    fn check_lag(&mut self, id: u32, is_much: bool, is_held: bool) {
+        let conn = &self.conns[id as usize];
+        if is_much && (conn.blocked.is_some() || is_held) && !conn.doomed {
+            self.counters.slow_consumers += 1;
+            self.doom(id);
+        }
+    }
+
+    fn doom(&mut self, id: u32) {
+        self.conns[id as usize].doomed = true;
+        self.doomed.push(id);
     }
 }
 
