@@ -222,6 +222,37 @@ impl FromStr for Flush {
     }
 }
 
+/// How the writes of a flush reach the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Io {
+    /// One system call each.
+    Epoll,
+    /// Many in one system call, by io_uring; an error where there is none.
+    Uring,
+    /// By io_uring where there is one.
+    Auto,
+}
+
+impl Io {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Io::Epoll => "epoll",
+            Io::Uring => "uring",
+            Io::Auto => "auto",
+        }
+    }
+}
+
+impl FromStr for Io {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = [Io::Epoll, Io::Uring, Io::Auto].into_iter().find(|io| io.word() == word);
+        found.ok_or_else(|| format!("writes go by epoll, uring or auto, not {word:?}"))
+    }
+}
+
 /// What a password costs to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashCost {
@@ -277,6 +308,8 @@ pub struct Config {
     pub encode: Encode,
     /// What one write carries to a member of a room.
     pub flush: Flush,
+    /// How the writes of a flush reach the kernel.
+    pub io: Io,
     /// Whether clients that ask for compression get it.
     pub deflate: bool,
     /// How people get to see each other's pictures.
@@ -318,6 +351,7 @@ impl Default for Config {
             flush_window: Duration::from_millis(20),
             encode: Encode::Once,
             flush: Flush::Turn,
+            io: Io::Auto,
             deflate: false,
             avatars: Avatars::Lazy,
             avatar_bytes: AVATAR_BYTES,
@@ -437,6 +471,8 @@ mod tests {
         assert!("on".parse::<Commit>().is_err());
         let words = ["once", "receiver"];
         assert_eq!(words.map(|word| word.parse::<Encode>().unwrap().word()), words);
+        let words = ["epoll", "uring", "auto"];
+        assert_eq!(words.map(|word| word.parse::<Io>().unwrap().word()), words);
         let words = ["turn", "message"];
         assert_eq!(words.map(|word| word.parse::<Flush>().unwrap().word()), words);
         assert!("on".parse::<Encode>().is_err() && "on".parse::<Flush>().is_err());

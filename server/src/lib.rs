@@ -9,6 +9,7 @@
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
+//! - `uring`: many writes with one system call
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.
@@ -35,9 +36,10 @@ mod store;
 mod sys;
 mod throttle;
 mod token;
+mod uring;
 mod workers;
 
-pub use config::{Avatars, Commit, Config, Encode, Flush, HashCost, Presence, check_exposure};
+pub use config::{Avatars, Commit, Config, Encode, Flush, HashCost, Io, Presence, check_exposure};
 pub use counters::Counters;
 pub use event_loop::{Handle, Outcome, Stop, run, spawn};
 pub use token::{Token, Tokens};

@@ -23,6 +23,9 @@ const TEXT_BYTES: usize = 70;
 /// What a peer is given to say and says to everybody: a payload of 150 bytes.
 const PAYLOAD_BYTES: usize = 150;
 
+/// The bytes of a message's frame, until the yardstick has told better.
+pub(crate) const FRAME_BYTES: usize = 168;
+
 /// What is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speech {
@@ -187,7 +190,8 @@ impl Crowd {
                         let marks = usize::from(cut) + finder.find_iter(read).count();
                         self.marks += marks as u64;
                         if let Some(times) = &mut self.times {
-                            times.extend(std::iter::repeat_n(Instant::now(), marks));
+                            let bare = usize::from(marks == 0 && length == FRAME_BYTES);
+                            times.extend(std::iter::repeat_n(Instant::now(), marks.max(bare)));
                         }
                         self.answered += usize::from(self.last[id] == 0);
                         self.last[id] = read[length - 1].max(1);
@@ -222,9 +226,17 @@ impl Crowd {
         Ok(())
     }
 
-    /// Somebody says a message to the yardstick's room.
-    pub(crate) fn say(&mut self, speaker: usize) -> io::Result<()> {
-        self.streams[speaker].write_all(&Speech::Yardstick.say(1, 0))
+    /// Somebody says a message.
+    pub(crate) fn say(&mut self, speech: Speech, speaker: usize) -> io::Result<()> {
+        self.streams[speaker].write_all(&speech.say(1, FRAME_BYTES))
+    }
+
+    /// Messages heard; the bare server's have no mark, and one has always the same bytes.
+    pub(crate) fn heard(&self, speech: Speech) -> u64 {
+        match speech {
+            Speech::Bare => (self.bytes - self.streams.len() as u64) / FRAME_BYTES as u64,
+            _ => self.marks,
+        }
     }
 }
 

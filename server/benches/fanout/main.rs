@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
         words.get(at).map_or(default, |word| word.parse().expect("a number"))
     };
     match words.first().map(String::as_str) {
-        Some("serve") => serve(number(1, 0)),
+        Some("serve") => serve(number(1, 0), words.get(2).map_or("auto", String::as_str)),
         Some("bare") => bare::serve(),
         Some("crowd") => {
             let address = words[2].parse().map_err(io::Error::other)?;
@@ -48,11 +48,12 @@ fn main() -> io::Result<()> {
 }
 
 /// The yardstick, with a flush window in milliseconds.
-fn serve(window_ms: usize) -> io::Result<()> {
+fn serve(window_ms: usize, io: &str) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
     let flush_window = Duration::from_millis(window_ms as u64);
-    let config = server::Config { flush_window, ..server::Config::default() };
+    let io = io.parse().map_err(io::Error::other)?;
+    let config = server::Config { flush_window, io, ..server::Config::default() };
     server::run(config, listener, &server::Stop::new()).map(|_| ())
 }
 

@@ -54,10 +54,24 @@ fn progress(yardstick: &Process, crowd: &Crowd, start: Instant, start_ns: u64) -
 
 /// One of `people` talks, so many messages a second; when the others have each, as the reader sees.
 pub(crate) fn latency(people: usize, per_second: usize, seconds: usize) -> io::Result<()> {
-    let (yardstick, address) = crate::start(&["serve".to_owned(), "20".to_owned()])?;
+    for words in [&["bare"][..], &["serve", "20", "epoll"], &["serve", "20", "uring"]] {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        print!("{:<16} ", words.join(" "));
+        let speech = if words[0] == "bare" { Speech::Bare } else { Speech::Yardstick };
+        calm(&words, speech, (people, per_second, seconds))?;
+    }
+    Ok(())
+}
+
+fn calm(
+    words: &[String],
+    speech: Speech,
+    (people, per_second, seconds): (usize, usize, usize),
+) -> io::Result<()> {
+    let (yardstick, address) = crate::start(words)?;
     let mut crowd = Crowd::new()?;
     for _ in 0..people {
-        crowd.enter(Speech::Yardstick, address)?;
+        crowd.enter(speech, address)?;
         crowd.drain(Duration::ZERO)?;
     }
     crowd.settle()?;
@@ -67,9 +81,9 @@ pub(crate) fn latency(people: usize, per_second: usize, seconds: usize) -> io::R
     for number in 0..per_second * seconds {
         let due = Duration::from_secs_f64(number as f64 / per_second as f64);
         std::thread::sleep(due.saturating_sub(start.elapsed()));
-        let (said, goal) = (Instant::now(), crowd.marks + people as u64);
-        crowd.say(number % people)?;
-        crowd.drain_until(|crowd| crowd.marks >= goal)?;
+        let (said, goal) = (Instant::now(), crowd.heard(speech) + people as u64);
+        crowd.say(speech, number % people)?;
+        crowd.drain_until(|crowd| crowd.heard(speech) >= goal)?;
         let times = crowd.times.as_mut().map(std::mem::take).unwrap_or_default();
         late_us.extend(times.iter().map(|time| (*time - said).as_secs_f64() * 1e6));
     }

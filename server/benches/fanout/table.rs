@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::crowd::Speech;
+use crate::crowd::{FRAME_BYTES, Speech};
 use crate::process::Process;
 use crate::{CROWD_CORE, SERVER_CORE};
 
@@ -13,8 +13,6 @@ const WRITES: usize = 60_000;
 /// Bursts of one measurement, at least.
 const TIMES: usize = 4;
 const ROUNDS: usize = 7;
-/// The bytes of a message's frame, until the yardstick has told better.
-const FRAME_BYTES: usize = 150;
 
 /// A server, by the words that start it.
 struct Plan {
@@ -45,8 +43,11 @@ pub(crate) fn table(words: &[String]) -> io::Result<()> {
         speech: speech.to_owned(),
         command: role.iter().map(|word| (*word).to_owned()).collect(),
     };
-    let mut plans =
-        vec![own("bare epoll", "bare", &["bare"]), own("yardstick", "yardstick", &["serve", "0"])];
+    let mut plans = vec![
+        own("bare epoll", "bare", &["bare"]),
+        own("yardstick, epoll", "yardstick", &["serve", "0", "epoll"]),
+        own("yardstick, uring", "yardstick", &["serve", "0", "uring"]),
+    ];
     let (mut sizes, mut rounds) = (Vec::new(), ROUNDS);
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -135,7 +136,7 @@ fn measure(plans: &[Plan], people: usize, rounds: usize) -> io::Result<()> {
             for step in 0..pairs.len() {
                 let at = if round % 2 == 0 { step } else { pairs.len() - 1 - step };
                 let (cost, heard) = pairs[at].talk(people, burst, bytes)?;
-                if pairs[at].name == "yardstick" {
+                if plans[at].speech == "yardstick" {
                     bytes = heard;
                 }
                 if round > 0 {
