@@ -240,6 +240,11 @@ impl World for Sockets {
             let result = self.write(write.conn as usize, write.bytes);
             done.push(result);
         }
+        for (write, result) in writes.iter().zip(done) {
+            if matches!(result, Err(error) if error.kind() == ErrorKind::Interrupted) {
+                *result = self.write(write.conn as usize, write.bytes);
+            }
+        }
     }
 
     fn finish(&mut self, conn: usize) {

@@ -50,6 +50,7 @@ fn info(config: &Config) -> String {
         "flush_window_ms": config.flush_window.as_millis() as u64,
         "encode": config.encode.word(),
         "flush": config.flush.word(),
+        "io": config.io.word(),
         "deflate": if config.deflate { "on" } else { "off" },
         "avatars": config.avatars.word(),
         "avatar_bytes": config.avatar_bytes,

@@ -103,3 +103,77 @@ impl Ring {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// `None` where the kernel has no ring for us: then there is nothing to be tested.
+    fn ring() -> Option<Ring> {
+        Ring::new().inspect_err(|error| eprintln!("no io_uring here: {error}")).ok()
+    }
+
+    fn pair() -> (UnixStream, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        far.set_nonblocking(true).unwrap();
+        (near, far)
+    }
+
+    #[test]
+    fn every_send_has_its_own_result_in_order_however_many_there_are() {
+        let Some(mut ring) = ring() else { return };
+        for count in [0, 1, 255, 256, 257, 600] {
+            let pairs: Vec<_> = (0..count).map(|_| pair()).collect();
+            let texts: Vec<String> = (0..count).map(|at| "x".repeat(1 + at)).collect();
+            let sends = pairs.iter().zip(&texts);
+            let sends = sends.map(|((near, _), text)| (near.as_raw_fd(), text.as_bytes()));
+            let mut done = vec![Ok(77)];
+            ring.send_all(sends, &mut done).unwrap();
+            let lengths: Vec<usize> = done.into_iter().map(Result::unwrap).collect();
+            let expect: Vec<usize> = std::iter::once(77).chain(1..=count).collect();
+            assert_eq!(lengths, expect);
+            for ((_, mut far), text) in pairs.into_iter().zip(texts) {
+                let mut heard = vec![0; 1000];
+                let length = far.read(&mut heard).unwrap();
+                assert_eq!(&heard[..length], text.as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn full_broken_and_closed_sockets_are_told_like_those_of_send() {
+        let Some(mut ring) = ring() else { return };
+        let (full, _reader) = pair();
+        let (broken, far) = pair();
+        let (fine, mut reader) = pair();
+        drop(far);
+        let much = vec![1; 16 << 20];
+        let rounds: Vec<_> = (0..2)
+            .map(|_| {
+                let sends = [
+                    (full.as_raw_fd(), &much[..]),
+                    (broken.as_raw_fd(), b"b"),
+                    (-1, b"c"),
+                    (fine.as_raw_fd(), b"fine"),
+                ];
+                let mut done = Vec::new();
+                ring.send_all(sends.into_iter(), &mut done).unwrap();
+                done
+            })
+            .collect();
+        assert!(matches!(rounds[0][0], Ok(sent) if (1..much.len()).contains(&sent)));
+        assert_eq!(rounds[1][0].as_ref().unwrap_err().kind(), ErrorKind::WouldBlock);
+        for done in &rounds {
+            assert_eq!(done[1].as_ref().unwrap_err().kind(), ErrorKind::BrokenPipe);
+            assert_eq!(done[2].as_ref().unwrap_err().raw_os_error(), Some(libc::EBADF));
+            assert_eq!((done.len(), done[3].as_ref().unwrap()), (4, &4));
+        }
+        let mut heard = [0; 100];
+        assert_eq!(reader.read(&mut heard).unwrap(), 8);
+    }
+}

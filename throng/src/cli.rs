@@ -343,6 +343,10 @@ pub(crate) struct ServeArgs {
     /// How often a frame for a room is encoded: once, receiver (anew for each, as naive servers do)
     #[arg(long, default_value = "once")]
     pub(crate) encode: String,
+    /// How flushes reach the kernel: epoll (a system call for each write), uring (for many; fails
+    /// where there is no io_uring), auto (uring where there is one)
+    #[arg(long, default_value = "auto")]
+    pub(crate) io: String,
     /// What one write to a member carries: turn (all there is), message (one, at once)
     #[arg(long, default_value = "turn")]
     pub(crate) flush: String,

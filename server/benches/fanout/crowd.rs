@@ -36,6 +36,8 @@ pub(crate) enum Speech {
     WebSocket,
     /// Socket.IO over WebSocket: the event `say` comes back to everybody.
     SocketIo,
+    /// Centrifuge's JSON over WebSocket: what is published to `live` comes back to everybody.
+    Centrifuge,
 }
 
 impl Speech {
@@ -45,7 +47,19 @@ impl Speech {
             "bare" => Ok(Speech::Bare),
             "ws" => Ok(Speech::WebSocket),
             "socketio" => Ok(Speech::SocketIo),
+            "centrifuge" => Ok(Speech::Centrifuge),
             _ => Err(io::Error::other(format!("nobody speaks {word:?}"))),
+        }
+    }
+
+    /// What everybody says once WebSocket is agreed on.
+    fn greetings(self) -> &'static [&'static str] {
+        match self {
+            Speech::SocketIo => &["40"],
+            Speech::Centrifuge => {
+                &[r#"{"id":1,"connect":{}}"#, r#"{"id":2,"subscribe":{"channel":"live"}}"#]
+            }
+            Speech::Yardstick | Speech::Bare | Speech::WebSocket => &[],
         }
     }
 
@@ -66,6 +80,11 @@ impl Speech {
                 Speech::SocketIo => {
                     let event = format!(r#"42["say","{}"]"#, text(PAYLOAD_BYTES - 10));
                     put_text(&mut bytes, &event);
+                }
+                Speech::Centrifuge => {
+                    let data = text(PAYLOAD_BYTES - 46);
+                    let publish = format!(r#"{{"channel":"live","data":"{data}"}}"#);
+                    put_text(&mut bytes, &format!(r#"{{"id":9,"publish":{publish}}}"#));
                 }
                 Speech::WebSocket | Speech::Bare => put_text(&mut bytes, &text(PAYLOAD_BYTES)),
             }
@@ -94,11 +113,11 @@ pub(crate) fn run(speech: Speech, address: SocketAddr, people: usize) -> io::Res
     }
     crowd.drain_until(|crowd| crowd.answered == people)?;
     crowd.settle()?;
-    if speech == Speech::SocketIo {
-        let mut connect = Vec::new();
-        put_text(&mut connect, "40");
+    for text in speech.greetings() {
+        let mut bytes = Vec::new();
+        put_text(&mut bytes, text);
         for stream in &mut crowd.streams {
-            stream.write_all(&connect)?;
+            stream.write_all(&bytes)?;
         }
         crowd.settle()?;
     }
@@ -245,7 +264,7 @@ fn entrance(speech: Speech, id: usize) -> io::Result<Vec<u8>> {
     let (path, protocols) = match speech {
         Speech::Bare => return Ok(bytes),
         Speech::Yardstick => (PATH, vec![ENCODING.subprotocol()]),
-        Speech::WebSocket => ("/", Vec::new()),
+        Speech::WebSocket | Speech::Centrifuge => ("/", Vec::new()),
         Speech::SocketIo => ("/socket.io/?EIO=4&transport=websocket", Vec::new()),
     };
     let upgrade = UpgradeRequest {

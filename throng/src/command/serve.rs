@@ -25,6 +25,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
         flush_window: duration("--flush-window", &args.flush_window)?,
         encode: args.encode.parse().map_err(Failure::usage)?,
         flush: args.flush.parse().map_err(Failure::usage)?,
+        io: args.io.parse().map_err(Failure::usage)?,
         deflate: on_or_off("--deflate", &args.deflate)?,
         avatars: args.avatars.parse().map_err(Failure::usage)?,
         avatar_bytes: args.avatar_bytes,
