@@ -31,6 +31,14 @@ impl Process {
         Process::start(&[&[program], words].concat(), core)
     }
 
+    /// Stops it, or lets it go on: a server that spins while it has nothing to do is not to take
+    /// the core from those whose turn it is.
+    pub(crate) fn hold(&self, is_held: bool) {
+        let signal = if is_held { libc::SIGSTOP } else { libc::SIGCONT };
+        // SAFETY: kill takes no pointers; the child is ours and has not been waited for.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+    }
+
     pub(crate) fn tell(&mut self, line: &str) -> io::Result<()> {
         let input = self.child.stdin.as_mut().ok_or_else(|| io::Error::other("no input"))?;
         writeln!(input, "{line}")?;

@@ -93,6 +93,7 @@ impl Plan {
         let words = ["crowd".to_owned(), self.speech.clone(), address, people.to_string()];
         let mut crowd = Process::own(&words, CROWD_CORE)?;
         crowd.hear()?;
+        server.hold(true);
         let per_person = server.memory()?.saturating_sub(empty) as f64 / people as f64;
         Ok(Pair { name: self.name.clone(), server, crowd, per_person })
     }
@@ -101,6 +102,7 @@ impl Plan {
 impl Pair {
     /// Bursts of messages, each awaited; what a delivery cost, and the bytes of a frame.
     fn talk(&mut self, people: usize, burst: usize, bytes: usize) -> io::Result<(Cost, usize)> {
+        self.server.hold(false);
         let times = (WRITES / people).max(TIMES);
         let (server_ns, crowd_ns) = (self.server.cpu_ns()?, self.crowd.cpu_ns()?);
         self.crowd.tell(&format!("{burst} {times} {bytes}"))?;
@@ -108,6 +110,7 @@ impl Pair {
         let deliveries = (people * burst * times) as f64;
         let server = (self.server.cpu_ns()? - server_ns) as f64 / deliveries;
         let crowd = (self.crowd.cpu_ns()? - crowd_ns) as f64 / deliveries;
+        self.server.hold(true);
         Ok((Cost { server, both: server + crowd }, bytes))
     }
 }
