@@ -101,7 +101,7 @@ impl Core {
         self.settle(&job, &outcome, now);
         self.counters.store_commits += u64::from(begins);
         let ticket = job.ticket;
-        let outcome = self.after_store(job, outcome, now);
+        let outcome = self.carried_out(job, outcome, now);
         let Some((id, dialect)) = self.asker(ticket) else { return };
         self.answer(id, dialect, ticket.request, outcome);
     }
@@ -120,12 +120,18 @@ impl Core {
                 self.counters.store_errors += 1;
             }
             Outcome::Page(_) => self.counters.store_pages += 1,
-            Outcome::Numbered(_) | Outcome::Added(_) | Outcome::Noted => keeping.trouble = None,
+            _ => keeping.trouble = None,
         }
         self.counters.store_wait_us += now.us.saturating_sub(job.since_us);
     }
 
-    fn after_store(&mut self, job: Job, outcome: Outcome, now: Now) -> Answered<'static> {
+    /// A change is done: memory follows, others are told; gives the answer to who asked.
+    pub(crate) fn carried_out(
+        &mut self,
+        job: Job,
+        outcome: Outcome,
+        now: Now,
+    ) -> Answered<'static> {
         match (job.want, outcome) {
             (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
@@ -144,6 +150,7 @@ impl Core {
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)
             }
+            (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {
                 if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {
                     self.conns[id].logging_in = false;

@@ -4,7 +4,8 @@
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `faulty`, [`fault`]: faults on purpose
 //! - `fanout`: sending; `pace`: when rooms flush
-//! - `store`: what is kept in SQLite; `durable`: storing first, answering then
+//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
+//!   first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
@@ -15,6 +16,7 @@
 //! gets one write a flush. There is no queue and no task per receiver.
 mod auth;
 mod avatar;
+mod change;
 pub mod config;
 mod conn;
 mod core;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocols::yardstick::{AnswerWhat, Done, Login, Millis, Revoke, Welcome};
+use protocols::yardstick::{AnswerWhat, Login, Millis, Revoke, Welcome};
 
 use crate::auth::{Denial, Secret, Step};
 use crate::config::{
@@ -174,6 +174,7 @@ impl Core {
             name: name.to_string().into(),
             token: token.into(),
             expires_ms: Millis(expires_ms),
+            told: 0,
         };
         self.conns[id].name = Some(name);
         AnswerWhat::Welcome(welcome)
@@ -195,13 +196,7 @@ impl Core {
         if !self.accounts.can_revoke(now.unix_ms) {
             return fail("full", format!("at most {REVOKED_MAX} revoked tokens"));
         }
-        if self.keeping.is_some() {
-            let ticket = self.ticket(id, request);
-            self.keep(ticket, Want::Revoke { tag, expires_ms }, now.us)?;
-            return Ok(None);
-        }
-        self.accounts.revoke(tag, expires_ms);
-        Ok(Some(AnswerWhat::Done(Done {})))
+        self.change(id, request, Want::Revoke { tag, expires_ms }, now)
     }
 }
 

@@ -52,7 +52,7 @@ impl Core {
             Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
             Some(RequestWhat::Avatar(get)) => self.avatar(&get.hash).map(Some),
             Some(RequestWhat::Revoke(revoke)) => self.revoke(id, request.id, &revoke, now),
-            None => fail("unknown_request", "this server does not know this request"),
+            _ => fail("unknown_request", "this server does not know this request"),
         };
         self.answer(id, dialect, request.id, outcome);
     }
@@ -114,7 +114,7 @@ impl Core {
             0 => Vec::new(),
             limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
         };
-        let joined = Joined { number: room.number, messages, people };
+        let joined = Joined { number: room.number, messages, people, ..Joined::default() };
         // Built apart: the answer borrows names from all connections.
         let mut bytes = Vec::new();
         put_answer(dialect, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);

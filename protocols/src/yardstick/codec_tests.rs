@@ -40,7 +40,8 @@ fn picture() -> Bytes<'static> {
 
 fn message(number: u32, text: &'static str) -> Message<'static> {
     let (room, sender) = ("live".into(), "ann".into());
-    Message { room, number, sender, text: text.into(), at_ms: Millis(1_700_000_000_000) }
+    let at_ms = Millis(1_700_000_000_000);
+    Message { room, number, sender, text: text.into(), at_ms, ..Message::default() }
 }
 
 fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
@@ -76,7 +77,7 @@ fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
                     status: "s".into(),
                     history: 100,
                     members: true,
-                    avatars: false,
+                    ..Join::default()
                 }),
             ),
             r#"{"id":300,"join":{"room":"live","status":"s","history":100,"members":true}}"#,
@@ -88,7 +89,7 @@ fn requests() -> Vec<(Request<'static>, &'static str, &'static str)> {
             "080222060a046c697665",
         ),
         (
-            ask(3, W::Say(Say { room: room(), text: "a\"\\\n\u{1}é".into() })),
+            ask(3, W::Say(Say { room: room(), text: "a\"\\\n\u{1}é".into(), ..Say::default() })),
             r#"{"id":3,"say":{"room":"live","text":"a\"\\\n\u0001é"}}"#,
             "08032a0f0a046c697665120761225c0a01c3a9",
         ),
@@ -176,7 +177,12 @@ fn answers() -> Vec<(Frame<'static>, &'static str, &'static str)> {
         (
             answer(
                 1,
-                A::Welcome(Welcome { name: "a".into(), token: "t".into(), expires_ms: Millis(5) }),
+                A::Welcome(Welcome {
+                    name: "a".into(),
+                    token: "t".into(),
+                    expires_ms: Millis(5),
+                    told: 0,
+                }),
             ),
             r#"{"answer":{"id":1,"welcome":{"name":"a","token":"t","expiresMs":"5"}}}"#,
             "1a0c08011a080a01611201741805",
@@ -188,6 +194,7 @@ fn answers() -> Vec<(Frame<'static>, &'static str, &'static str)> {
                     number: 1,
                     messages: vec![message(1, "x")],
                     people: vec![person("b", "")],
+                    ..Joined::default()
                 }),
             ),
             r#"{"answer":{"id":2,"joined":{"number":1,"messages":[{"room":"live","number":1,"sender":"ann","text":"x","atMs":"1700000000000"}],"people":[{"name":"b"}]}}}"#,
@@ -243,6 +250,8 @@ fn frames_have_golden_bytes_in_both_encodings_and_tell_what_they_are() {
             FrameWhat::Answer(_) => Kind::Answer,
             FrameWhat::Typing(_) => Kind::Typing,
             FrameWhat::Read(_) => Kind::Read,
+            FrameWhat::Change(_) => Kind::Change,
+            FrameWhat::Notice(_) => Kind::Notice,
         };
         let bytes = encode_frame(&frame, Encoding::Json);
         assert_eq!(String::from_utf8(bytes.clone()).unwrap(), json);
@@ -361,6 +370,7 @@ fn random_frame(rng: &mut SplitMix) -> Frame<'static> {
             sender: random_text(rng),
             text: random_text(rng),
             at_ms: Millis(rng.next_u64()),
+            ..Message::default()
         }
     }
     let person = |rng: &mut SplitMix| {
@@ -385,6 +395,7 @@ fn random_frame(rng: &mut SplitMix) -> Frame<'static> {
                 number: rng.below(3) as u32,
                 messages: (0..rng.below(4)).map(|_| message(rng)).collect(),
                 people: (0..rng.below(4)).map(|_| person(rng)).collect(),
+                ..Joined::default()
             })),
         }),
     };

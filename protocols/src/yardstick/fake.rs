@@ -2,8 +2,8 @@
 
 use super::{
     Answer, AnswerWhat, Avatar, Bytes, Done, Encoding, Error, Frame, FrameWhat, History, Joined,
-    Members, Message, Millis, Person, Pong, Presence, Read, Request, RequestWhat, Said, Typing,
-    Welcome, Yardstick,
+    Members, Message, Millis, Person, Pong, Presence, Read, Request, RequestWhat, Rights, Rooms,
+    Said, Typing, Welcome, Yardstick,
 };
 use crate::conformance::{Peer, Row};
 use crate::wire::deflate::{self, Inflated};
@@ -115,6 +115,7 @@ fn message<'a>(room: &'a str, text: &'a str) -> Message<'a> {
         sender: "bob".into(),
         text: text.into(),
         at_ms: Millis(1_700_000_000_000),
+        ..Message::default()
     }
 }
 
@@ -126,13 +127,15 @@ fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
             name: login.name.to_string().into(),
             token: "t.1.x".into(),
             expires_ms: Millis(1_800_000_000_000),
+            told: 0,
         }),
         RequestWhat::Join(join) => {
             assert!(join.members && join.avatars && join.history > 0, "all features are on");
             let messages = vec![message("", PAST), message("", "hello")];
-            AnswerWhat::Joined(Joined { number: 1, messages, people: people() })
+            let people = people();
+            AnswerWhat::Joined(Joined { number: 1, messages, people, ..Joined::default() })
         }
-        RequestWhat::Say(_) => {
+        RequestWhat::Say(_) | RequestWhat::Tell(_) => {
             AnswerWhat::Said(Said { number: 2, at_ms: Millis(1_700_000_000_001) })
         }
         RequestWhat::History(_) => {
@@ -142,7 +145,16 @@ fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
         RequestWhat::Leave(_)
         | RequestWhat::Typing(_)
         | RequestWhat::Read(_)
-        | RequestWhat::Revoke(_) => AnswerWhat::Done(Done {}),
+        | RequestWhat::Revoke(_)
+        | RequestWhat::Edit(_)
+        | RequestWhat::Delete(_)
+        | RequestWhat::React(_)
+        | RequestWhat::Create(_)
+        | RequestWhat::Configure(_)
+        | RequestWhat::Grant(_)
+        | RequestWhat::Kick(_) => AnswerWhat::Done(Done {}),
+        RequestWhat::Rights(_) => AnswerWhat::Rights(Rights::default()),
+        RequestWhat::Rooms(_) => AnswerWhat::Rooms(Rooms::default()),
         RequestWhat::Ping(_) => AnswerWhat::Pong(Pong { at_ms: Millis(1_700_000_000_002) }),
         RequestWhat::Avatar(_) => {
             AnswerWhat::Avatar(Avatar { picture: Bytes(PAST.as_bytes().into()) })

@@ -61,6 +61,8 @@ impl Encoding {
                 0x1a => Some(Kind::Answer),
                 0x22 => Some(Kind::Typing),
                 0x2a => Some(Kind::Read),
+                0x32 => Some(Kind::Change),
+                0x3a => Some(Kind::Notice),
                 _ => None,
             },
             Encoding::Json => match payload.get(..3)? {
@@ -69,6 +71,8 @@ impl Encoding {
                 b"{\"a" => Some(Kind::Answer),
                 b"{\"t" => Some(Kind::Typing),
                 b"{\"r" => Some(Kind::Read),
+                b"{\"c" => Some(Kind::Change),
+                b"{\"n" => Some(Kind::Notice),
                 _ => None,
             },
         }
@@ -88,6 +92,10 @@ pub enum Kind {
     Typing,
     /// Somebody has read.
     Read,
+    /// A message was edited, deleted or reacted to.
+    Change,
+    /// Somebody's rights, or a room, have changed.
+    Notice,
 }
 
 /// Why bytes are not a message of this protocol.

@@ -143,6 +143,8 @@ enum Wants {
     Members,
     Pong,
     Avatar,
+    Rights,
+    Rooms,
 }
 
 impl Wants {
@@ -151,12 +153,16 @@ impl Wants {
             RequestWhat::Login(_) => Wants::Welcome,
             RequestWhat::Join(_) => Wants::Joined,
             RequestWhat::Leave(_) | RequestWhat::Typing(_) | RequestWhat::Read(_) => Wants::Done,
-            RequestWhat::Revoke(_) => Wants::Done,
-            RequestWhat::Say(_) => Wants::Said,
+            RequestWhat::Revoke(_) | RequestWhat::Edit(_) | RequestWhat::Delete(_) => Wants::Done,
+            RequestWhat::React(_) | RequestWhat::Create(_) => Wants::Done,
+            RequestWhat::Configure(_) | RequestWhat::Grant(_) | RequestWhat::Kick(_) => Wants::Done,
+            RequestWhat::Say(_) | RequestWhat::Tell(_) => Wants::Said,
             RequestWhat::History(_) => Wants::History,
             RequestWhat::Members(_) => Wants::Members,
             RequestWhat::Ping(_) => Wants::Pong,
             RequestWhat::Avatar(_) => Wants::Avatar,
+            RequestWhat::Rights(_) => Wants::Rights,
+            RequestWhat::Rooms(_) => Wants::Rooms,
         }
     }
 
@@ -170,6 +176,8 @@ impl Wants {
             AnswerWhat::Members(_) => Wants::Members,
             AnswerWhat::Pong(_) => Wants::Pong,
             AnswerWhat::Avatar(_) => Wants::Avatar,
+            AnswerWhat::Rights(_) => Wants::Rights,
+            AnswerWhat::Rooms(_) => Wants::Rooms,
             AnswerWhat::Error(_) => return false,
         };
         self == found
@@ -233,7 +241,7 @@ impl YardstickSession {
                 }
             }
             Some(Kind::Answer) => self.answered(now, payload, fx),
-            Some(Kind::Typing | Kind::Read) => {}
+            Some(Kind::Typing | Kind::Read | Kind::Change | Kind::Notice) => {}
             None => self.give_up(FaultClass::Protocol, "a frame that is no yardstick message", fx),
         }
     }
@@ -383,11 +391,14 @@ impl Session for YardstickSession {
                 history: if self.features.has(HISTORY) { JOIN_HISTORY } else { 0 },
                 members: self.features.has(MEMBERS) || self.features.has(AVATARS),
                 avatars: self.features.has(AVATARS),
+                ..types::Join::default()
             }),
             Request::Leave { room } => RequestWhat::Leave(types::Leave { room: room.name.into() }),
-            Request::Say { room, text } => {
-                RequestWhat::Say(types::Say { room: room.name.into(), text: text.into() })
-            }
+            Request::Say { room, text } => RequestWhat::Say(types::Say {
+                room: room.name.into(),
+                text: text.into(),
+                ..types::Say::default()
+            }),
             Request::History { room, limit } => {
                 RequestWhat::History(types::GetHistory { room: room.name.into(), before: 0, limit })
             }

@@ -30,6 +30,16 @@ choice! {
         10 "ping" Ping(Ping),
         11 "avatar" Avatar(GetAvatar<'a>),
         12 "revoke" Revoke(Revoke<'a>),
+        13 "tell" Tell(Tell<'a>),
+        14 "edit" Edit(Edit<'a>),
+        15 "delete" Delete(Delete<'a>),
+        16 "react" React(React<'a>),
+        17 "create" Create(Create<'a>),
+        18 "configure" Configure(Configure<'a>),
+        19 "grant" Grant(Grant<'a>),
+        20 "kick" Kick(Kick<'a>),
+        21 "rights" Rights(GetRights<'a>),
+        22 "rooms" Rooms(GetRooms<'a>),
     }
 }
 
@@ -50,6 +60,8 @@ message! {
         3 "history" history: u32,
         4 "members" members: bool,
         5 "avatars" avatars: bool,
+        6 "after" after: u32,
+        7 "reads" reads: bool,
     }
 }
 
@@ -65,6 +77,94 @@ message! {
     Say<'a> {
         1 "room" room: Text<'a>,
         2 "text" text: Text<'a>,
+        3 "replyTo" reply_to: u32,
+        4 "key" key: Text<'a>,
+    }
+}
+
+message! {
+    /// Say something to people, wherever they are.
+    Tell<'a> {
+        1 "to" to: Vec<Text<'a>>,
+        2 "text" text: Text<'a>,
+        3 "key" key: Text<'a>,
+    }
+}
+
+message! {
+    /// Another text for a message.
+    Edit<'a> {
+        1 "room" room: Text<'a>,
+        2 "number" number: u32,
+        3 "text" text: Text<'a>,
+    }
+}
+
+message! {
+    /// Take a message back.
+    Delete<'a> {
+        1 "room" room: Text<'a>,
+        2 "number" number: u32,
+    }
+}
+
+message! {
+    /// React to a message, or no longer.
+    React<'a> {
+        1 "room" room: Text<'a>,
+        2 "number" number: u32,
+        3 "reaction" reaction: Text<'a>,
+        4 "remove" remove: bool,
+    }
+}
+
+message! {
+    /// Make a room of one's own.
+    Create<'a> {
+        1 "room" room: Text<'a>,
+        2 "private" private: bool,
+        3 "slowMs" slow_ms: u32,
+    }
+}
+
+message! {
+    /// Change what a room is like.
+    Configure<'a> {
+        1 "room" room: Text<'a>,
+        2 "private" private: bool,
+        3 "slowMs" slow_ms: u32,
+    }
+}
+
+message! {
+    /// Give somebody a role, or take it away.
+    Grant<'a> {
+        1 "room" room: Text<'a>,
+        2 "name" name: Text<'a>,
+        3 "role" role: Text<'a>,
+    }
+}
+
+message! {
+    /// Put somebody out of a room.
+    Kick<'a> {
+        1 "room" room: Text<'a>,
+        2 "name" name: Text<'a>,
+    }
+}
+
+message! {
+    /// Ask who has which role.
+    GetRights<'a> {
+        1 "room" room: Text<'a>,
+    }
+}
+
+message! {
+    /// Ask for the rooms.
+    GetRooms<'a> {
+        1 "after" after: Text<'a>,
+        2 "limit" limit: u32,
     }
 }
 
@@ -135,6 +235,8 @@ choice! {
         3 "answer" Answer(Answer<'a>),
         4 "typing" Typing(Typing<'a>),
         5 "read" Read(Read<'a>),
+        6 "change" Change(Change<'a>),
+        7 "notice" Notice(Notice<'a>),
     }
 }
 
@@ -146,6 +248,45 @@ message! {
         3 "sender" sender: Text<'a>,
         4 "text" text: Text<'a>,
         5 "atMs" at_ms: Millis,
+        6 "replyTo" reply_to: u32,
+        7 "editedMs" edited_ms: Millis,
+        8 "deleted" deleted: bool,
+        9 "reactions" reactions: Vec<Reaction<'a>>,
+    }
+}
+
+message! {
+    /// One reaction and whose it is.
+    Reaction<'a> {
+        1 "reaction" reaction: Text<'a>,
+        2 "names" names: Vec<Text<'a>>,
+    }
+}
+
+message! {
+    /// A message is not what it was; `at_ms` is Unix milliseconds.
+    Change<'a> {
+        1 "room" room: Text<'a>,
+        2 "number" number: u32,
+        3 "name" name: Text<'a>,
+        4 "text" text: Text<'a>,
+        5 "deleted" deleted: bool,
+        6 "reaction" reaction: Text<'a>,
+        7 "removed" removed: bool,
+        8 "atMs" at_ms: Millis,
+    }
+}
+
+message! {
+    /// Somebody's rights, or a room, are not what they were.
+    Notice<'a> {
+        1 "room" room: Text<'a>,
+        2 "what" what: Text<'a>,
+        3 "name" name: Text<'a>,
+        4 "role" role: Text<'a>,
+        5 "by" by: Text<'a>,
+        6 "private" private: bool,
+        7 "slowMs" slow_ms: u32,
     }
 }
 
@@ -188,6 +329,8 @@ choice! {
         8 "members" Members(Members<'a>),
         9 "pong" Pong(Pong),
         10 "avatar" Avatar(Avatar<'a>),
+        11 "rights" Rights(Rights<'a>),
+        12 "rooms" Rooms(Rooms<'a>),
     }
 }
 
@@ -205,6 +348,7 @@ message! {
         1 "name" name: Text<'a>,
         2 "token" token: Text<'a>,
         3 "expiresMs" expires_ms: Millis,
+        4 "told" told: u32,
     }
 }
 
@@ -214,6 +358,8 @@ message! {
         1 "number" number: u32,
         2 "messages" messages: Vec<Message<'a>>,
         3 "people" people: Vec<Person<'a>>,
+        4 "reads" reads: Vec<Read<'a>>,
+        5 "role" role: Text<'a>,
     }
 }
 
@@ -241,6 +387,42 @@ message! {
     /// Everybody in a room.
     Members<'a> {
         1 "people" people: Vec<Person<'a>>,
+    }
+}
+
+message! {
+    /// Who has which role in a room, and what the room is like.
+    Rights<'a> {
+        1 "rights" rights: Vec<Right<'a>>,
+        2 "private" private: bool,
+        3 "slowMs" slow_ms: u32,
+    }
+}
+
+message! {
+    /// Somebody's role.
+    Right<'a> {
+        1 "name" name: Text<'a>,
+        2 "role" role: Text<'a>,
+    }
+}
+
+message! {
+    /// The rooms there are for the asker.
+    Rooms<'a> {
+        1 "rooms" rooms: Vec<Room<'a>>,
+    }
+}
+
+message! {
+    /// A room.
+    Room<'a> {
+        1 "name" name: Text<'a>,
+        2 "number" number: u32,
+        3 "people" people: u32,
+        4 "read" read: u32,
+        5 "private" private: bool,
+        6 "role" role: Text<'a>,
     }
 }
 

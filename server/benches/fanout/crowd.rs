@@ -75,7 +75,7 @@ impl Speech {
                 Speech::Yardstick => {
                     let text = text(TEXT_BYTES);
                     let (room, text) = ("live".into(), text.as_str().into());
-                    put(&mut bytes, RequestWhat::Say(Say { room, text }));
+                    put(&mut bytes, RequestWhat::Say(Say { room, text, ..Say::default() }));
                 }
                 Speech::SocketIo => {
                     let event = format!(r#"42["say","{}"]"#, text(PAYLOAD_BYTES - 10));

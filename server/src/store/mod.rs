@@ -87,6 +87,8 @@ pub(crate) enum Outcome {
     Noted,
     /// What was looked up, oldest first.
     Page(Vec<Past>),
+    /// It must not be, for that reason: a code for machines and a sentence for people.
+    Refused(&'static str, String),
     /// Nothing was stored.
     Failed(Trouble),
 }
