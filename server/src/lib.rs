@@ -4,8 +4,8 @@
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `faulty`, [`fault`]: faults on purpose
 //! - `fanout`: sending; `pace`: when rooms flush
-//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
-//!   first, answering then
+//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
+//!   storing first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state

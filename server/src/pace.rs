@@ -1,4 +1,4 @@
-//! When rooms flush: at once while flushes take little of the time, and the later the more they take.
+//! When rooms flush: at once while flushes take little time, and the later the more they take.
 //!
 //! What counts is the share of all rooms' flushes in the time that has just gone by: a thousand
 //! rooms that each flush a little are as much work as one that flushes a lot. Below `SHARE_IDLE`

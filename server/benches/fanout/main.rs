@@ -4,7 +4,8 @@
 //! `cargo bench -p server --bench fanout -- table 1000 10000 19900` (people; `--rounds N`,
 //! `--with NAME=SPEECH=COMMAND` for another server: one that prints its address)
 //! `cargo bench -p server --bench fanout -- river 19500 100` (people, arrivals a second)
-//! `cargo bench -p server --bench fanout -- latency 100 100 10` (people, messages a second, seconds)
+//! `cargo bench -p server --bench fanout -- latency 100 100 10` (people, messages a
+//! second, seconds)
 //!
 //! Every server and every crowd is a process of its own, since a process may hold 20,000
 //! descriptors only; servers are pinned to the first core, crowds to the second.

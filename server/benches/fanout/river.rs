@@ -1,4 +1,4 @@
-//! A crowd that enters one room while everybody is told; and how late messages are when all is calm.
+//! A crowd that enters one room while everybody is told; and how late messages are in a calm.
 
 use std::io;
 use std::time::{Duration, Instant};

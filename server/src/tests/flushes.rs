@@ -1,4 +1,4 @@
-//! When rooms flush, and what a flush is made of: idle at once, busy within the window, naive knobs.
+//! When rooms flush, and what of: idle at once, loaded within the window, naively if wanted.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ struct Came {
 }
 
 impl Load {
-    /// Serves the load as the event loop does: turns when something comes and when something is due.
+    /// Serves the load as the event loop does: turns when something comes or is due.
     fn serve(&self, config: Config, seed: u64) -> Came {
         let mut rng = SplitMix::new(seed);
         let mut net = Net::new(config, seed);
@@ -45,8 +45,8 @@ impl Load {
         let arrival_us = |number: u64| start_us + number * 1_000_000 / self.per_second;
         let mut due_us = None;
         while came.messages < self.per_second || oldest_us.iter().any(Option::is_some) {
-            let arrival =
-                Some(arrival_us(came.messages)).filter(|_| came.messages < self.per_second);
+            let is_more = came.messages < self.per_second;
+            let arrival = is_more.then(|| arrival_us(came.messages));
             let late_us = rng.below(POLL_GRAIN_US as usize) as u64;
             let wake_us = [arrival, due_us.map(|due: u64| due + late_us)];
             let wake_us = wake_us.into_iter().flatten().min().expect("something is to come");
