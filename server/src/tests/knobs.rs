@@ -302,6 +302,7 @@ fn the_page_tells_every_knob() {
         r#""flush_window_ms": 20"#,
         r#""encode": "receiver""#,
         r#""flush": "message""#,
+        r#""io": "auto""#,
     ] {
         assert!(page.contains(line), "{line} is not in {page}");
     }
