@@ -21,7 +21,10 @@ pub(crate) fn serve() -> io::Result<()> {
     let mut streams: Vec<TcpStream> = Vec::new();
     let bytes = vec![b'x'; 1 << 20];
     loop {
-        poll.poll(&mut events, None)?;
+        match poll.poll(&mut events, None) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue, // it was held
+            result => result?,
+        }
         for event in &events {
             if event.token() == LISTENER {
                 accept(&listener, &poll, &mut streams)?;
