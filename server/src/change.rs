@@ -6,6 +6,7 @@
 
 use crate::core::{Core, Now};
 use crate::request::Answered;
+use crate::rights;
 use crate::store::{Job, Outcome, Want};
 
 impl Core {
@@ -30,8 +31,17 @@ impl Core {
     fn decide(&self, want: &Want) -> Outcome {
         match want {
             Want::Revoke { .. } => Outcome::Noted,
-            // These have shorter ways of their own where nothing is kept.
-            Want::Say { .. } | Want::Account { .. } | Want::Page { .. } => Outcome::Noted,
+            Want::Rights { room, by, act } => {
+                Outcome::judged(rights::judge(act, &self.case(room, by, act)), room)
+            }
+            Want::Say { name, sender, extra, .. } => {
+                self.decide_say(name, sender, extra.as_deref())
+            }
+            Want::Amend(amend) => self.decide_amend(amend),
+            // These have shorter ways of their own where nothing is kept, or nothing to do.
+            Want::Account { .. } | Want::Page { .. } | Want::Marks(_) => Outcome::Noted,
+            Want::Inbox { .. } | Want::CatchUp(_) => Outcome::Noted,
+            Want::Tell { to, sender, key, at_ms, .. } => self.decide_tell(to, sender, key, *at_ms),
         }
     }
 }

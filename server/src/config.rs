@@ -1,12 +1,18 @@
 //! What can be set, and every limit by its name.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use protocols::wire::origin::Origin;
+
 use crate::fault::Rules;
+use crate::journal::LogForm;
 use crate::password::Cost;
+use crate::sys;
+use crate::tls::Keys;
 
 /// Connections one process holds when it is not told otherwise; the descriptor limit may lower it.
 pub const CONNECTIONS_MAX: usize = 19_900;
@@ -22,14 +28,53 @@ pub const ROOM_BYTES_MAX: usize = 64;
 pub const STATUS_BYTES_MAX: usize = 256;
 /// Longest text of a message, in bytes.
 pub const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// Longest key of what is said, in bytes.
+pub const KEY_BYTES_MAX: usize = 64;
+/// Longest reaction, in bytes.
+pub const REACTION_BYTES_MAX: usize = 32;
+/// Different reactions to one message.
+pub const REACTIONS_MAX: usize = 16;
+/// People who react to one message in the same way.
+pub const REACTION_NAMES_MAX: usize = 500;
+/// Read markers of one room.
+pub const MARKS_PER_ROOM_MAX: usize = 20_000;
+/// Read markers of all rooms together.
+pub const MARKS_MAX: usize = 1_000_000;
+/// Read markers that are written in one transaction.
+pub const MARKS_PER_WRITE_MAX: usize = 1_000;
+/// How long read markers collect before they are written.
+pub const MARKS_WRITE_EVERY: Duration = Duration::from_secs(1);
 /// Rooms one connection can be in.
 pub const ROOMS_PER_PERSON_MAX: usize = 256;
 /// Rooms a server has.
 pub const ROOMS_MAX: usize = 10_000;
+/// Rooms in one answer.
+pub const ROOMS_PAGE_MAX: usize = 1_000;
+/// Roles in one room; they come in one answer.
+pub const ROLES_MAX: usize = 20_000;
+/// Roles in all rooms together.
+pub const ROLES_TOTAL_MAX: usize = 1_000_000;
+/// Longest time that slow mode asks to wait.
+pub const SLOW_TIME_MAX: Duration = Duration::from_secs(6 * 3600);
+/// People of one room whose last message is remembered for slow mode; beyond it those are forgotten
+/// who spoke earliest.
+pub const SPEAKERS_MAX: usize = 4_096;
 /// Accounts a server has.
 pub const ACCOUNTS_MAX: usize = 1_000_000;
 /// Messages in one answer.
 pub const PAGE_MESSAGES_MAX: usize = 1_000;
+/// Texts and reactions in one page of messages, in bytes; beyond it fewer messages are given.
+pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
+/// People who are told something by one request.
+pub const TELL_NAMES_MAX: usize = 1_000;
+/// Keys of direct messages that are remembered where nothing is kept; beyond it the oldest are
+/// forgotten.
+pub const TELL_KEYS_MAX: usize = 65_536;
+/// Direct messages of each person that are in memory.
+pub const INBOX_MESSAGES_MAX: usize = 1_000;
+/// Memory for the direct messages of everybody together, in bytes; beyond it an inbox forgets its
+/// oldest.
+pub const INBOX_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Memory for the history of all rooms together, in bytes; beyond it a room forgets its oldest.
 pub const HISTORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Unsent answers of one connection, in bytes; beyond it the connection is a slow consumer.
@@ -64,6 +109,20 @@ pub const STORE_PAGES_MAX: usize = 64;
 pub const LOGIN_JOBS_MAX: usize = 512;
 /// Most threads that hash passwords; one processor is always left to the event loop.
 pub const LOGIN_THREADS_MAX: usize = 8;
+/// Wrong passwords for one name in a minute, unless it is told otherwise.
+pub const LOGIN_FAILURES: u32 = 10;
+/// Wrong passwords from one address in a minute, unless it is told otherwise.
+pub const LOGIN_FAILURES_PER_ADDRESS: u32 = 100;
+/// Names, and as many addresses, whose wrong passwords are remembered.
+pub const TRIES_MAX: usize = 8_192;
+/// Encrypted bytes of one connection that wait to be sent; beyond them nothing more is taken.
+pub const TLS_WAITING_BYTES_MAX: usize = 32 * 1024;
+/// Lines of the log that wait to be written; beyond them they are dropped and counted.
+pub const LOG_LINES_MAX: usize = 1_024;
+/// Lines of one kind of event in a second; beyond them they are counted only.
+pub const LOG_LINES_PER_SECOND: u32 = 10;
+/// Longest value in a line of the log, in bytes.
+pub const LOG_FIELD_BYTES_MAX: usize = 256;
 /// Tokens that are revoked and have not ended.
 pub const REVOKED_MAX: usize = 1_000_000;
 
@@ -293,6 +352,34 @@ impl FromStr for HashCost {
     }
 }
 
+/// On which processor the event loop runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pin(pub Option<usize>);
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(processor) => write!(f, "{processor}"),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "none" => Ok(Pin(None)),
+            _ => {
+                let number = word.parse().ok().filter(|number| *number < sys::PROCESSORS_MAX);
+                let help = || format!("a processor is a number from 0, or none, not {word:?}");
+                number.map(|number| Pin(Some(number))).ok_or_else(help)
+            }
+        }
+    }
+}
+
 /// All knobs of a yardstick.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -328,6 +415,8 @@ pub struct Config {
     pub unwritable_max: Duration,
     /// Whether the first login of a name makes an account of it.
     pub registration: bool,
+    /// Whether the page for people is served.
+    pub page: bool,
     /// How long a token is good.
     pub token_lifetime: Duration,
     /// The folder in which accounts and messages are kept; without one nothing is.
@@ -336,6 +425,22 @@ pub struct Config {
     pub commit: Commit,
     /// What a password costs to check.
     pub hash_cost: HashCost,
+    /// The certificate; without one nothing is encrypted.
+    pub tls: Option<Keys>,
+    /// Pages from elsewhere that may connect.
+    pub origins: Vec<Origin>,
+    /// Connections from one address at once; 0 is no limit.
+    pub connections_per_address: u32,
+    /// Requests of one connection in a second; 0 is no limit.
+    pub requests_per_second: u32,
+    /// Wrong passwords for one name in a minute; 0 is no limit.
+    pub login_failures: u32,
+    /// Wrong passwords from one address in a minute; 0 is no limit.
+    pub login_failures_per_address: u32,
+    /// What is told on stderr.
+    pub log: LogForm,
+    /// On which processor the event loop runs.
+    pub pin: Pin,
     /// Faults to commit on purpose.
     pub faults: Rules,
     /// Where to write the faults that were committed, one JSON line each.
@@ -361,10 +466,19 @@ impl Default for Config {
             lag_bytes_max: 4 * 1024 * 1024,
             unwritable_max: Duration::from_secs(30),
             registration: true,
+            page: true,
             token_lifetime: Duration::from_secs(24 * 3600),
             data: None,
             commit: Commit::Group,
             hash_cost: HashCost::Off,
+            tls: None,
+            origins: Vec::new(),
+            connections_per_address: 0,
+            requests_per_second: 0,
+            login_failures: LOGIN_FAILURES,
+            login_failures_per_address: LOGIN_FAILURES_PER_ADDRESS,
+            log: LogForm::Off,
+            pin: Pin(None),
             faults: Rules::default(),
             fault_file: None,
         }
@@ -395,6 +509,14 @@ impl Config {
         }
         if !self.registration && self.folder().is_none() {
             return Err("without registration only a data folder can have accounts".to_owned());
+        }
+        if let Some(processor) = self.pin.0 {
+            let all = sys::processors();
+            if !all.contains(&processor) {
+                let all: Vec<String> = all.iter().map(usize::to_string).collect();
+                let all = all.join(", ");
+                return Err(format!("there is no processor {processor}; this process has {all}"));
+            }
         }
         Ok(())
     }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use protocols::wire::deflate::Inflated;
 use protocols::wire::frame::{self, Frame, Limits, Opcode, close_code};
-use protocols::wire::http;
+use protocols::wire::{http, origin};
 use protocols::yardstick::{self, Encoding, Request};
 use slab::Slab;
 
@@ -15,14 +16,20 @@ use crate::auth::Accounts;
 use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
 use crate::conn::{Conn, Dialect, Phase, Ticket};
 use crate::counters::Counters;
+use crate::door::Door;
 use crate::durable::Keeping;
 use crate::faulty::Faulty;
+use crate::journal::{Field, Journal, Level, Value};
 use crate::login::{HashJob, Hashing};
+use crate::marks::MarkWriter;
 use crate::pace::Pace;
 use crate::pages;
+use crate::people::People;
+use crate::request::fail;
 use crate::room::Room;
 use crate::store;
 use crate::throttle::Throttle;
+use crate::web;
 
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
@@ -78,6 +85,8 @@ pub(crate) struct Core {
     pub(crate) conns: Slab<Conn>,
     pub(crate) rooms: Vec<Room>,
     pub(crate) room_numbers: HashMap<Rc<str>, u32>,
+    /// The same in the order of names.
+    pub(crate) rooms_by_name: BTreeMap<Rc<str>, u32>,
     pub(crate) counters: Counters,
     pub(crate) faulty: Faulty,
     /// Rooms with something to flush.
@@ -95,6 +104,13 @@ pub(crate) struct Core {
     /// What waits for the store; `None` where nothing is kept.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) hashing: Hashing,
+    pub(crate) door: Door,
+    pub(crate) journal: Journal,
+    /// When the server was started, Unix milliseconds.
+    pub(crate) start_ms: u64,
+    /// Read markers that are to be written.
+    pub(crate) marks: MarkWriter,
+    pub(crate) people: People,
     /// The server is about to stop: rooms do not wait for a fuller flush.
     pub(crate) stopping: bool,
     serial: u64,
@@ -109,6 +125,7 @@ impl Core {
             conns: Slab::new(),
             rooms: Vec::new(),
             room_numbers: HashMap::new(),
+            rooms_by_name: BTreeMap::new(),
             counters: Counters {
                 errors: BTreeMap::new(),
                 faults: BTreeMap::new(),
@@ -124,6 +141,11 @@ impl Core {
             burn_ns: 0,
             keeping: None,
             hashing: Hashing::default(),
+            door: Door::new(&config),
+            journal: Journal::off(),
+            start_ms: 0,
+            marks: MarkWriter::default(),
+            people: People::default(),
             stopping: false,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
@@ -131,16 +153,38 @@ impl Core {
         })
     }
 
-    /// Whether one more connection fits.
-    pub(crate) fn has_place(&self) -> bool {
-        self.conns.len() < self.config.connections_max
+    /// Whether one more connection, from there, fits; one that does not is counted.
+    pub(crate) fn has_place(&mut self, address: IpAddr) -> bool {
+        let cause = if self.conns.len() >= self.config.connections_max {
+            self.counters.refused += 1;
+            "full"
+        } else if !self.door.has_place(address) {
+            self.counters.refused_address += 1;
+            "address"
+        } else {
+            return true;
+        };
+        self.note(Level::Warn, "refused", Some(address), &[("cause", Value::Text(cause))]);
+        false
+    }
+
+    /// Tells of an event and where it comes from.
+    pub(crate) fn note(
+        &mut self,
+        level: Level,
+        event: &'static str,
+        address: Option<IpAddr>,
+        fields: &[Field<'_>],
+    ) {
+        self.journal.note_of(level, event, address, fields);
     }
 
     /// A connection was accepted; gives its number.
-    pub(crate) fn open(&mut self, now: Now) -> usize {
+    pub(crate) fn open(&mut self, address: Option<IpAddr>, now: Now) -> usize {
         self.serial += 1;
         self.counters.accepted += 1;
         let id = self.conns.insert(Conn::new(self.serial, now.us));
+        self.door.opened(id, address);
         self.counters.connections = self.conns.len() as u64;
         id
     }
@@ -208,6 +252,11 @@ impl Core {
         };
         match head.upgrade {
             Some(handshake) if head.path == yardstick::PATH => {
+                if !self.is_from_here(id, &handshake) {
+                    let why = "this page is from elsewhere; --origin lets it in";
+                    self.refuse(id, http::Refusal::Forbidden(why), now);
+                    return None;
+                }
                 let chosen = handshake.protocols().find_map(Encoding::of_subprotocol);
                 let Some(encoding) = chosen else {
                     let why = "Sec-WebSocket-Protocol offers no yardstick.v1.json or .proto";
@@ -223,6 +272,11 @@ impl Core {
                 Some(head.consumed)
             }
             _ => {
+                if let Some(file) = self.config.page.then(|| web::at(head.path)).flatten() {
+                    file.write(head.if_none_match, &mut self.conns[id].out);
+                    self.say_goodbye(id, now);
+                    return None;
+                }
                 let page = pages::page(head.path, self);
                 match page {
                     Ok(pages::Page { status, content_type, body }) => {
@@ -235,6 +289,18 @@ impl Core {
                 None
             }
         }
+    }
+
+    /// Whether who asks is no page, or one that may connect.
+    fn is_from_here(&mut self, id: usize, handshake: &http::Handshake<'_>) -> bool {
+        let Some(from) = handshake.origin else { return true };
+        if origin::is_allowed(from, handshake.host, &self.config.origins) {
+            return true;
+        }
+        self.counters.refused_origin += 1;
+        let fields = [("cause", Value::Text("origin")), ("origin", Value::Text(from))];
+        self.note(Level::Warn, "refused", self.door.address(id), &fields);
+        false
     }
 
     fn refuse(&mut self, id: usize, refusal: http::Refusal, now: Now) {
@@ -303,6 +369,11 @@ impl Core {
                 self.break_off(id, close_code::BAD_DATA, "JSON is text, protobuf is binary", now);
             }
             _ => match Request::decode(encoding, payload) {
+                Ok(request) if self.door.is_too_fast(id, now.us) => {
+                    let limit = self.config.requests_per_second;
+                    let refusal = fail("too_fast", format!("at most {limit} requests a second"));
+                    self.answer(id, dialect, request.id, refusal);
+                }
                 Ok(request) => self.request(id, dialect, request, now),
                 Err(error) => self.break_off(id, close_code::BAD_DATA, &error.to_string(), now),
             },
@@ -381,13 +452,17 @@ impl Core {
             self.sweep_at_us = now.us + SWEEP_EVERY_US;
             self.sweep(now.us);
             self.faulty.tidy(&mut self.counters);
+            self.journal.tidy();
+            self.counters.log_dropped = self.journal.dropped();
         }
         self.close_doomed(world);
+        self.write_marks(now.us);
         self.hand_over(world);
         let rooms = self.pace.next_due_us(now.us);
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
-        [rooms, self.faulty.next_due_us(), throttle, sweep].into_iter().flatten().min()
+        let marks = self.marks.next_due_us();
+        [rooms, self.faulty.next_due_us(), throttle, marks, sweep].into_iter().flatten().min()
     }
 
     /// Looks for connections that take too long.
@@ -408,7 +483,9 @@ impl Core {
             let stuck =
                 |blocked: crate::conn::Blocked| older(blocked.since_us, self.config.unwritable_max);
             if conn.blocked.is_some_and(stuck) && !conn.doomed {
-                self.counters.slow_consumers += 1;
+                self.counters.cut_off("unwritable");
+                let (name, address) = (conn.name.as_deref(), self.door.address(id));
+                self.journal.cut_off(name, address, "unwritable");
                 late.push(id);
             }
         }
@@ -421,7 +498,9 @@ impl Core {
         for id in std::mem::take(&mut self.doomed) {
             let id = id as usize;
             self.leave_all(id);
+            self.people.unlink(id, &mut self.conns);
             let conn = self.conns.remove(id);
+            self.door.closed(id);
             if conn.logging_in {
                 self.forget_login(conn.serial, world);
             }
@@ -436,6 +515,7 @@ impl Core {
         let is_sent = |conn: &Conn| conn.out.is_empty() && conn.blocked.is_none();
         is_kept
             && self.hashing.open == 0
+            && self.marks.is_empty()
             && self.pace.is_empty()
             && self.conns.iter().all(|(_, conn)| conn.doomed || is_sent(conn))
     }

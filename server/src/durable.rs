@@ -5,14 +5,16 @@ use std::io;
 
 use protocols::yardstick::{AnswerWhat, Done, History, Millis, Said};
 
+use crate::auth::is_name;
 use crate::config::{
-    PAGE_MESSAGES_MAX, ROOMS_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
+    PAGE_MESSAGES_MAX, ROOM_BYTES_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
 };
 use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
+use crate::journal::{Level, Value};
 use crate::request::{Answered, Failure, fail};
 use crate::room::Stored;
-use crate::store::{self, Job, Loaded, Outcome, Past, Want};
+use crate::store::{self, Job, Loaded, LoadedRoom, Outcome, Past, Want};
 
 /// What waits for the store, and how the store is.
 #[derive(Debug, Default)]
@@ -41,24 +43,39 @@ impl Core {
         for (tag, expires_ms) in loaded.revoked {
             self.accounts.revoke(tag, expires_ms);
         }
+        for (name, number) in loaded.inboxes {
+            let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+            self.people.restore(&name, number);
+        }
         for room in loaded.rooms {
-            let number = self.room_or_new(&room.name).map_err(|(_, why)| {
-                io::Error::other(format!("the data folder has an unsound room: {why}"))
-            })?;
-            self.rooms[number as usize].number = room.number;
+            let number = self.restore_room(&room)?;
             for past in room.past {
                 self.remember_past(number, past);
             }
+            self.restore_marks(number, room.reads);
         }
-        debug_assert!(self.rooms.len() <= ROOMS_MAX);
         self.keeping = Some(Keeping::default());
         Ok(())
     }
 
+    /// A room as the store has it. The limit of rooms does not count: it was kept when the room
+    /// was made, by as many as were under way.
+    fn restore_room(&mut self, room: &LoadedRoom) -> io::Result<u32> {
+        let is_sound = is_name(&room.name, ROOM_BYTES_MAX);
+        if !is_sound || self.room_numbers.contains_key(&*room.name) {
+            let why = format!("the data folder has an unsound room {:?}", room.name);
+            return Err(io::Error::other(why));
+        }
+        let number = self.make_room(&room.name);
+        self.rooms[number as usize].number = room.number;
+        self.restore_rights(number, room);
+        Ok(number)
+    }
+
     fn remember_past(&mut self, room: u32, past: Past) {
         let sender = self.accounts.known(&past.sender).unwrap_or_else(|| (&*past.sender).into());
-        let Past { number, text, at_ms, .. } = past;
-        self.remember(room, Stored { number, sender, text, at_ms });
+        let Past { number, text, at_ms, extra, .. } = past;
+        self.remember(room, Stored { number, sender, text, at_ms, extra });
     }
 
     /// Puts a want on the store's desk at the end of the turn, or refuses.
@@ -66,7 +83,7 @@ impl Core {
         let Some(keeping) = &mut self.keeping else {
             return fail("not_stored", "nothing is kept here");
         };
-        let (bytes, pages) = (want.bytes(), usize::from(matches!(want, Want::Page { .. })));
+        let (bytes, pages) = (want.bytes(), usize::from(want.is_look_up()));
         let is_full = keeping.open >= STORE_JOBS_MAX
             || keeping.bytes + bytes > STORE_BYTES_MAX
             || keeping.pages + pages > STORE_PAGES_MAX;
@@ -111,13 +128,15 @@ impl Core {
         let Some(keeping) = &mut self.keeping else { return };
         keeping.open -= 1;
         keeping.bytes -= job.want.bytes();
-        keeping.pages -= usize::from(matches!(job.want, Want::Page { .. }));
+        keeping.pages -= usize::from(job.want.is_look_up());
         match outcome {
             Outcome::Failed(trouble) => {
-                if !matches!(job.want, Want::Page { .. }) {
+                if !job.want.is_look_up() {
                     keeping.trouble = Some(trouble.to_string());
                 }
                 self.counters.store_errors += 1;
+                let why = trouble.to_string();
+                self.journal.note(Level::Error, "store_failed", &[("why", Value::Text(&why))]);
             }
             Outcome::Page(_) => self.counters.store_pages += 1,
             _ => keeping.trouble = None,
@@ -133,10 +152,23 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         match (job.want, outcome) {
-            (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
+            (Want::Say { room, sender, text, at_ms, extra, .. }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
-                self.publish(room, Stored { number, sender, text, at_ms }, now.us);
+                self.spoke(room, &sender, at_ms);
+                let extra = self.remembered(extra);
+                self.publish(room, Stored { number, sender, text, at_ms, extra }, now.us);
                 Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Again { number, at_ms }) => {
+                self.not_spoke(room, &sender);
+                Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Amend(amend), Outcome::Changed(is_new)) => {
+                Ok(Some(self.amended(&amend, is_new)))
+            }
+            (Want::Marks(rooms), outcome) => {
+                self.marks_written(rooms, matches!(outcome, Outcome::Noted), now.us);
+                Ok(None)
             }
             (Want::Account { name, password, secret }, Outcome::Added(is_new)) => {
                 self.registered(job.ticket, is_new, (&name, &password, &secret), now)
@@ -145,13 +177,33 @@ impl Core {
                 self.accounts.revoke(tag, expires_ms);
                 Ok(Some(AnswerWhat::Done(Done {})))
             }
-            (Want::Page { .. }, Outcome::Page(page)) => {
+            (Want::Rights { room, by, act }, Outcome::Noted) => {
+                self.ruled(&room, &by, &act);
+                Ok(Some(AnswerWhat::Done(Done {})))
+            }
+            (Want::Tell { to, sender, text, key, .. }, Outcome::Told { numbers, at_ms }) => {
+                self.told((&to, &numbers), (&sender, text, &key), at_ms, now)
+            }
+            (Want::CatchUp(join), Outcome::Page(page)) => {
+                self.caught_up(job.ticket, &join, &page, now)
+            }
+            (Want::Page { .. } | Want::Inbox { .. }, Outcome::Page(page)) => {
                 let messages = page.iter().map(Past::message).collect();
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)
             }
+            (Want::Rights { room, .. }, Outcome::Refused(code, text)) => {
+                Err(self.refused(&room, (code, text)))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Refused(code, text)) => {
+                self.not_spoke(room, &sender);
+                fail(code, text)
+            }
             (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {
+                if let Want::Say { room, sender, .. } = &want {
+                    self.not_spoke(*room, sender);
+                }
                 if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {
                     self.conns[id].logging_in = false;
                 }

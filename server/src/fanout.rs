@@ -8,6 +8,8 @@ use crate::config::ANSWER_BYTES_MAX;
 use crate::conn::{Blocked, Conn, Dialect, LANES, Phase, Source};
 use crate::core::{Core, World, Write};
 use crate::counters::Counters;
+use crate::door::Door;
+use crate::journal::Journal;
 use crate::room::Announced;
 
 /// Writes handed over at a time in a flush.
@@ -37,7 +39,9 @@ impl Core {
             }
             let Some(conn) = self.conns.get(id as usize) else { continue };
             if conn.pending().len() > ANSWER_BYTES_MAX && !conn.doomed {
-                self.counters.slow_consumers += 1;
+                self.counters.cut_off("answers");
+                let address = self.door.address(id as usize);
+                self.journal.cut_off(conn.name.as_deref(), address, "answers");
                 self.doom(id as usize);
             }
         }
@@ -64,6 +68,7 @@ impl Core {
     /// Sends every member what it may be sent and has not been.
     pub(crate) fn flush_room(&mut self, number: u32, world: &mut impl World) {
         self.counters.flushes += 1;
+        self.note_flush_wait(number, world);
         let room = &mut self.rooms[number as usize];
         let mut announced = room.announce(&mut self.scratch);
         self.counters.encodings += std::mem::take(&mut room.encodings);
@@ -113,6 +118,8 @@ impl Core {
             conns: &mut self.conns,
             counters: &mut self.counters,
             doomed: &mut self.doomed,
+            journal: &mut self.journal,
+            door: &self.door,
             room: number,
         };
         let mut passed = end;
@@ -187,6 +194,8 @@ struct Sender<'a> {
     conns: &'a mut Slab<Conn>,
     counters: &'a mut Counters,
     doomed: &'a mut Vec<u32>,
+    journal: &'a mut Journal,
+    door: &'a Door,
     room: u32,
 }
 
@@ -252,7 +261,9 @@ impl Sender<'_> {
     fn check_lag(&mut self, id: u32, is_much: bool, is_held: bool) {
         let conn = &self.conns[id as usize];
         if is_much && (conn.blocked.is_some() || is_held) && !conn.doomed {
-            self.counters.slow_consumers += 1;
+            self.counters.cut_off("lag");
+            let address = self.door.address(id as usize);
+            self.journal.cut_off(conn.name.as_deref(), address, "lag");
             self.doom(id);
         }
     }

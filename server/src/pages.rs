@@ -5,6 +5,7 @@ use protocols::yardstick;
 
 use crate::config::{Commit, Config};
 use crate::core::Core;
+use crate::{counters, sys};
 
 /// What is answered to a plain request.
 pub(crate) struct Page {
@@ -19,7 +20,11 @@ pub(crate) fn page(path: &str, core: &Core) -> Result<Page, Refusal> {
     match path {
         "/healthz" => Ok(health(core)),
         "/info" => fine("application/json", info(&core.config)),
-        "/metrics" => fine("text/plain; version=0.0.4; charset=utf-8", core.counters.prometheus()),
+        "/metrics" => {
+            let process = counters::process(&sys::usage(), core.start_ms);
+            let text = core.counters.prometheus() + &process;
+            fine("text/plain; version=0.0.4; charset=utf-8", text)
+        }
         yardstick::PATH => Err(Refusal::UpgradeRequired),
         _ => Err(Refusal::NotFound),
     }
@@ -60,7 +65,16 @@ fn info(config: &Config) -> String {
         "lag_bytes_max": config.lag_bytes_max,
         "unwritable_max_ms": config.unwritable_max.as_millis() as u64,
         "registration": if config.registration { "on" } else { "off" },
+        "page": if config.page { "on" } else { "off" },
         "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
+        "tls": if config.tls.is_some() { "on" } else { "off" },
+        "origins": config.origins.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "connections_per_address": config.connections_per_address,
+        "requests_per_second": config.requests_per_second,
+        "login_failures": config.login_failures,
+        "login_failures_per_address": config.login_failures_per_address,
+        "log": config.log.word(),
+        "pin": config.pin.to_string(),
         "hash_cost": config.hash_cost.word(),
         "token_lifetime_ms": config.token_lifetime.as_millis() as u64,
         "faults": {

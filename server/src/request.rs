@@ -4,17 +4,21 @@ use std::rc::Rc;
 
 use protocols::yardstick::{
     AnswerWhat, Avatar, Bytes, Done, Error, FrameWhat, GetHistory, History, Join, Joined, Members,
-    Millis, Person, Pong, Read, Request, RequestWhat, Said, Say, Typing,
+    Millis, Person, Pong, Request, RequestWhat, Said, Say, Typing,
 };
 
+use crate::amend::{check_key, check_text};
 use crate::auth::is_name;
 use crate::avatar::{self, Look};
 use crate::config::{
     Avatars, HISTORY_BYTES_MAX, PAGE_MESSAGES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX,
-    ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX, TEXT_BYTES_MAX,
+    ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX,
 };
 use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
+use crate::journal::{Level, Value};
+use crate::message::Extra;
+use crate::resume::{self, Known};
 use crate::room::{Arrival, Member, Room, Stored};
 use crate::store::Want;
 
@@ -38,10 +42,12 @@ impl Core {
                 Ok(Some(AnswerWhat::Pong(Pong { at_ms: Millis(now.unix_ms) })))
             }
             Some(RequestWhat::Join(join)) => {
-                self.join(id, dialect, request.id, &join).map(|()| None)
+                let known = Known::MEMORY;
+                self.join(id, dialect, request.id, (&join, known), now).map(|()| None)
             }
             Some(RequestWhat::Leave(leave)) => self.leave(id, &leave.room).map(Some),
             Some(RequestWhat::Say(say)) => self.say(id, request.id, &say, now),
+            Some(RequestWhat::Tell(tell)) => self.tell(id, request.id, &tell, now),
             Some(RequestWhat::History(get)) => {
                 self.history(id, dialect, request.id, &get, now).map(|()| None)
             }
@@ -50,8 +56,22 @@ impl Core {
             }
             Some(RequestWhat::Typing(typing)) => self.typing(id, &typing).map(Some),
             Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
+            Some(RequestWhat::Edit(edit)) => self.edit(id, request.id, &edit, now),
+            Some(RequestWhat::Delete(delete)) => self.delete(id, request.id, &delete, now),
+            Some(RequestWhat::React(react)) => self.react(id, request.id, &react, now),
             Some(RequestWhat::Avatar(get)) => self.avatar(&get.hash).map(Some),
             Some(RequestWhat::Revoke(revoke)) => self.revoke(id, request.id, &revoke, now),
+            Some(RequestWhat::Create(create)) => self.create(id, request.id, &create, now),
+            Some(RequestWhat::Configure(wish)) => self.configure(id, request.id, &wish, now),
+            Some(RequestWhat::Grant(grant)) => self.grant(id, request.id, &grant, now),
+            Some(RequestWhat::Kick(kick)) => self.kick(id, request.id, &kick, now),
+            Some(RequestWhat::Rights(get)) => {
+                self.rights(id, dialect, request.id, &get.room).map(|()| None)
+            }
+            Some(RequestWhat::Rooms(get)) => {
+                self.list_rooms(id, dialect, request.id, &get);
+                Ok(None)
+            }
             _ => fail("unknown_request", "this server does not know this request"),
         };
         self.answer(id, dialect, request.id, outcome);
@@ -70,6 +90,7 @@ impl Core {
             Ok(Some(what)) => what,
             Err((code, text)) => {
                 *self.counters.errors.entry(code).or_default() += 1;
+                self.note_limit(id, code);
                 AnswerWhat::Error(Error { code: code.into(), text: text.into() })
             }
         };
@@ -78,12 +99,23 @@ impl Core {
         self.enqueue(id);
     }
 
-    fn join(
+    /// Tells that a limit was reached, if that is what the code of an error says.
+    fn note_limit(&mut self, id: usize, code: &'static str) {
+        if !["busy", "full", "too_fast", "too_many_tries"].contains(&code) {
+            return;
+        }
+        let name = self.conns[id].name.as_deref().unwrap_or("");
+        let fields = [("code", Value::Text(code)), ("name", Value::Text(name))];
+        self.journal.note_of(Level::Warn, "limit", self.door.address(id), &fields);
+    }
+
+    pub(crate) fn join(
         &mut self,
         id: usize,
         dialect: Dialect,
         request: u32,
-        join: &Join<'_>,
+        (join, known): (&Join<'_>, Known<'_>),
+        now: Now,
     ) -> Result<(), Failure> {
         if join.status.len() > STATUS_BYTES_MAX {
             return fail("too_long", format!("a status has up to {STATUS_BYTES_MAX} bytes"));
@@ -95,7 +127,11 @@ impl Core {
         if self.conns[id].place(number).is_some() {
             return fail("already_in_room", format!("already in {}", &*join.room));
         }
-        self.answer_join(id, dialect, request, join, number);
+        self.check_entry(id, number)?;
+        if self.put_off(self.ticket(id, request), join, number, known, now)? {
+            return Ok(());
+        }
+        self.answer_join(id, dialect, request, (join, known), number);
         self.enter(id, dialect, number, join);
         Ok(())
     }
@@ -105,16 +141,20 @@ impl Core {
         id: usize,
         dialect: Dialect,
         request: u32,
-        join: &Join<'_>,
+        (join, known): (&Join<'_>, Known<'_>),
         number: u32,
     ) {
         let room = &self.rooms[number as usize];
         let people = if join.members { self.people(room, join.avatars) } else { Vec::new() };
         let messages = match join.history {
+            _ if join.after > 0 => resume::missed(room, join.after, known),
             0 => Vec::new(),
             limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
         };
-        let joined = Joined { number: room.number, messages, people, ..Joined::default() };
+        let role = self.role_word(id, room).into();
+        let reads = if join.reads { room.marks.list() } else { Vec::new() };
+        let number = room.number;
+        let joined = Joined { number, messages, people, reads, role };
         // Built apart: the answer borrows names from all connections.
         let mut bytes = Vec::new();
         put_answer(dialect, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);
@@ -150,6 +190,12 @@ impl Core {
         if let Some(number) = self.room_numbers.get(name) {
             return Ok(*number);
         }
+        self.check_new_room(name)?;
+        Ok(self.make_room(name))
+    }
+
+    /// Whether there may be one more room, of that name.
+    pub(crate) fn check_new_room(&self, name: &str) -> Result<(), Failure> {
         if !is_name(name, ROOM_BYTES_MAX) {
             let text = format!("a room's name has 1 to {ROOM_BYTES_MAX} bytes, none of control");
             return fail("bad_room", text);
@@ -157,16 +203,22 @@ impl Core {
         if self.rooms.len() >= ROOMS_MAX {
             return fail("full", format!("at most {ROOMS_MAX} rooms"));
         }
+        Ok(())
+    }
+
+    /// Makes a room of a name that no other room has.
+    pub(crate) fn make_room(&mut self, name: &str) -> u32 {
         let name: Rc<str> = name.into();
         let number = self.rooms.len() as u32;
         self.rooms.push(Room::new(name.clone(), self.look(), &self.config));
-        self.room_numbers.insert(name, number);
+        self.room_numbers.insert(name.clone(), number);
+        self.rooms_by_name.insert(name, number);
         self.counters.rooms = self.rooms.len() as u64;
-        Ok(number)
+        number
     }
 
     /// The number of a room that `id` is in.
-    fn room_of(&self, id: usize, name: &str) -> Result<u32, Failure> {
+    pub(crate) fn room_of(&self, id: usize, name: &str) -> Result<u32, Failure> {
         let number = self.room_numbers.get(name).copied();
         match number.filter(|number| self.conns[id].place(*number).is_some()) {
             Some(number) => Ok(number),
@@ -187,7 +239,7 @@ impl Core {
         }
     }
 
-    fn leave_room(&mut self, id: usize, number: u32) {
+    pub(crate) fn leave_room(&mut self, id: usize, number: u32) {
         self.release_held(id, number);
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(at) = conn.rooms.iter().position(|place| place.room == number) else { return };
@@ -221,25 +273,32 @@ impl Core {
     }
 
     fn say(&mut self, id: usize, request: u32, say: &Say<'_>, now: Now) -> Answered<'static> {
-        if say.text.is_empty() {
-            return fail("empty", "a message has at least one byte");
-        }
-        if say.text.len() > TEXT_BYTES_MAX {
-            return fail("too_long", format!("a message has up to {TEXT_BYTES_MAX} bytes"));
-        }
+        check_text(&say.text)?;
+        check_key(&say.key)?;
         let room_number = self.room_of(id, &say.room)?;
         let Some(sender) = self.conns[id].name.clone() else {
             return fail("login_first", "log in first");
         };
+        let is_owned = self.rooms[room_number as usize].owned.is_some();
+        if is_owned {
+            self.check_say(room_number, &sender, now)?;
+        }
         let (text, at_ms) = ((&*say.text).into(), now.unix_ms);
-        if self.keeping.is_some() {
-            let (name, sender) = ((&*say.room).into(), (&*sender).into());
-            let ticket = self.ticket(id, request);
-            self.keep(ticket, Want::Say { room: room_number, name, sender, text, at_ms }, now.us)?;
-            return Ok(None);
+        let extra = Extra::new(say.reply_to, &say.key);
+        if self.keeping.is_some() || extra.is_some() {
+            let (name, spoken_by) = ((&*say.room).into(), (&*sender).into());
+            let want = Want::Say { room: room_number, name, sender: spoken_by, text, at_ms, extra };
+            let answered = self.change(id, request, want, now)?;
+            if is_owned && answered.is_none() {
+                self.spoke(room_number, &sender, at_ms); // the next may come before it is stored
+            }
+            return Ok(answered);
+        }
+        if is_owned {
+            self.spoke(room_number, &sender, at_ms);
         }
         let number = self.rooms[room_number as usize].number.wrapping_add(1);
-        self.publish(room_number, Stored { number, sender, text, at_ms }, now.us);
+        self.publish(room_number, Stored { number, sender, text, at_ms, extra }, now.us);
         Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
     }
 
@@ -247,6 +306,7 @@ impl Core {
     pub(crate) fn publish(&mut self, room_number: u32, stored: Stored, now_us: u64) {
         let room = &mut self.rooms[room_number as usize];
         room.number = stored.number;
+        room.unflushed_since_us.get_or_insert(now_us);
         let receivers = room.len() as u32;
         self.counters.messages += 1;
         self.counters.deliveries += u64::from(receivers);
@@ -272,12 +332,22 @@ impl Core {
         if self.config.history == 0 {
             return;
         }
-        let past = &mut self.rooms[room as usize].past;
         self.history_bytes += stored.bytes();
-        past.push_back(stored);
-        while past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
-            let Some(oldest) = past.pop_front() else { break };
+        let has_extra = stored.extra.is_some();
+        self.rooms[room as usize].past.push_back(stored);
+        if has_extra {
+            self.remember_key(room);
+        }
+        self.forget_old(room);
+    }
+
+    /// Forgets what a room, or all of them, cannot remember.
+    pub(crate) fn forget_old(&mut self, room: u32) {
+        let room = &mut self.rooms[room as usize];
+        while room.past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
+            let Some(oldest) = room.past.pop_front() else { break };
             self.history_bytes -= oldest.bytes();
+            room.forget_key(&oldest);
         }
     }
 
@@ -289,6 +359,9 @@ impl Core {
         get: &GetHistory<'_>,
         now: Now,
     ) -> Result<(), Failure> {
+        if get.room.is_empty() {
+            return self.inbox_page(id, dialect, request, get, now);
+        }
         let number = self.room_of(id, &get.room)?;
         let limit = (get.limit as usize).min(PAGE_MESSAGES_MAX);
         if self.is_cut_short(number, get.before, limit) {
@@ -356,19 +429,11 @@ impl Core {
 
     fn typing(&mut self, id: usize, typing: &Typing<'_>) -> Result<AnswerWhat<'static>, Failure> {
         let number = self.room_of(id, &typing.room)?;
+        self.check_voice(id, number)?;
         let name = self.conns[id].name.clone().unwrap_or_default();
         let frame = Typing { room: (&*typing.room).into(), name: (&*name).into() };
         self.rooms[number as usize].put(&FrameWhat::Typing(frame), &mut self.scratch);
         self.mark(number);
-        Ok(AnswerWhat::Done(Done {}))
-    }
-
-    fn read(&mut self, id: usize, read: &Read<'_>) -> Result<AnswerWhat<'static>, Failure> {
-        let room = self.room_of(id, &read.room)?;
-        let name = self.conns[id].name.clone().unwrap_or_default();
-        let frame = Read { room: (&*read.room).into(), number: read.number, name: (&*name).into() };
-        self.rooms[room as usize].put(&FrameWhat::Read(frame), &mut self.scratch);
-        self.mark(room);
         Ok(AnswerWhat::Done(Done {}))
     }
 }

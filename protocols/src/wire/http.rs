@@ -192,6 +192,8 @@ pub fn accept_value(key_base64: &[u8]) -> String {
 pub enum Refusal {
     /// 400: not HTTP/1.1, or a WebSocket handshake with a part missing.
     BadRequest(&'static str),
+    /// 403: a page from elsewhere.
+    Forbidden(&'static str),
     /// 404: no such path.
     NotFound,
     /// 405: another method than GET.
@@ -209,6 +211,7 @@ impl Refusal {
     pub fn status(self) -> u16 {
         match self {
             Refusal::BadRequest(_) => 400,
+            Refusal::Forbidden(_) => 403,
             Refusal::NotFound => 404,
             Refusal::MethodNotAllowed => 405,
             Refusal::UpgradeRequired => 426,
@@ -227,7 +230,10 @@ impl Refusal {
             Refusal::Unavailable => &[("Retry-After", "1")],
             _ => &[],
         };
-        let detail = if let Refusal::BadRequest(why) = self { why } else { reason(self.status()) };
+        let detail = match self {
+            Refusal::BadRequest(why) | Refusal::Forbidden(why) => why,
+            _ => reason(self.status()),
+        };
         let body = format!("{detail}\n");
         write_response(out, self.status(), headers, "text/plain; charset=utf-8", body.as_bytes());
     }
@@ -240,6 +246,8 @@ pub struct RequestHead<'a> {
     pub consumed: usize,
     /// Path without the query.
     pub path: &'a str,
+    /// What the client has already: the value of `If-None-Match`.
+    pub if_none_match: Option<&'a str>,
     /// The handshake, when the client asks for an upgrade to WebSocket.
     pub upgrade: Option<Handshake<'a>>,
 }
@@ -249,6 +257,10 @@ pub struct RequestHead<'a> {
 pub struct Handshake<'a> {
     key_base64: &'a str,
     protocols: Option<&'a str>,
+    /// The host, and perhaps port, that it was sent to.
+    pub host: Option<&'a str>,
+    /// Where the page comes from that asks (RFC 6454); who is no browser sends none.
+    pub origin: Option<&'a str>,
     /// Whether the client offers permessage-deflate as we would have it.
     pub offers_deflate: bool,
 }
@@ -294,8 +306,9 @@ pub fn read_request(buf: &[u8]) -> Result<Option<RequestHead<'_>>, Refusal> {
     }
     let target = request.path.unwrap_or("/");
     let path = target.split_once('?').map_or(target, |(path, _)| path);
+    let if_none_match = field(request.headers, "if-none-match");
     let upgrade = read_handshake(request.headers)?;
-    Ok(Some(RequestHead { consumed, path, upgrade }))
+    Ok(Some(RequestHead { consumed, path, if_none_match, upgrade }))
 }
 
 fn read_handshake<'a>(headers: &[httparse::Header<'a>]) -> Result<Option<Handshake<'a>>, Refusal> {
@@ -310,8 +323,14 @@ fn read_handshake<'a>(headers: &[httparse::Header<'a>]) -> Result<Option<Handsha
         return Err(Refusal::BadRequest("Sec-WebSocket-Key is not 16 bytes of base64"));
     }
     let protocols = field(headers, "sec-websocket-protocol");
+    let mut origins = fields_of(headers, "origin");
+    let origin = origins.next();
+    if origins.next().is_some() {
+        return Err(Refusal::BadRequest("more than one Origin"));
+    }
+    let host = field(headers, "host");
     let offers_deflate = fields_of(headers, EXTENSIONS).any(deflate::is_offered);
-    Ok(Some(Handshake { key_base64: key, protocols, offers_deflate }))
+    Ok(Some(Handshake { key_base64: key, protocols, host, origin, offers_deflate }))
 }
 
 /// Appends a whole answer with a body; the connection is to be closed after it.
@@ -326,15 +345,21 @@ pub fn write_response(
     for (name, value) in headers {
         push(out, &[name, ": ", value, "\r\n"]);
     }
-    push(out, &["Content-Type: ", content_type, "\r\nContent-Length: "]);
-    push(out, &[&body.len().to_string(), "\r\nConnection: close\r\n\r\n"]);
+    // A 304 has no body, and its length would be that of the body it stands for (RFC 9110 15.4.5).
+    if status != 304 {
+        push(out, &["Content-Type: ", content_type, "\r\n"]);
+        push(out, &["Content-Length: ", &body.len().to_string(), "\r\n"]);
+    }
+    push(out, &["Connection: close\r\n\r\n"]);
     out.extend_from_slice(body);
 }
 
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        304 => "Not Modified",
         400 => "Bad Request",
+        403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         426 => "Upgrade Required",

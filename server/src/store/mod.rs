@@ -4,7 +4,10 @@
 //! one transaction; who asked is answered when that is committed, and not before.
 
 mod folder;
+mod inbox;
+mod messages;
 mod read;
+mod rights;
 mod schema;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -16,14 +19,20 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use crate::amend::Amend;
 use crate::config::Commit;
 use crate::conn::Ticket;
+use crate::message::Extra;
+use crate::resume::CatchUp;
+use crate::rights::{Act, Refusal};
 
 pub(crate) use folder::DataFolder;
-pub(crate) use read::{Loaded, Past, backup};
+pub(crate) use read::{Loaded, LoadedRoom, Past, backup};
 
 /// How long another process, a backup or an inspection, may keep us from writing.
 const LOCK_TIME_MAX: Duration = Duration::from_secs(5);
+/// Statements that are kept prepared: more than there are.
+const STATEMENTS_MAX: usize = 64;
 
 /// Why the store cannot do what it should, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,29 +50,74 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
+/// The name of a room, and how far people have read there.
+pub(crate) type RoomMarks = (Box<str>, Vec<(Box<str>, u32)>);
+
 /// Something to write or to look up.
 #[derive(Debug, Clone)]
 pub(crate) enum Want {
     /// A message, to be numbered. `room` is the core's number of the room.
-    Say { room: u32, name: Box<str>, sender: Box<str>, text: Box<str>, at_ms: u64 },
+    Say {
+        room: u32,
+        name: Box<str>,
+        sender: Box<str>,
+        text: Box<str>,
+        at_ms: u64,
+        extra: Option<Box<Extra>>,
+    },
+    /// A change of a message.
+    Amend(Box<Amend>),
+    /// How far people have read.
+    Marks(Vec<RoomMarks>),
     /// A new account.
     Account { name: Box<str>, password: Box<str>, secret: String },
     /// A token that is no longer good.
     Revoke { tag: [u8; 32], expires_ms: u64 },
+    /// Something that `by` does by right in a room, or not.
+    Rights { room: Box<str>, by: Box<str>, act: Act },
     /// The latest `limit` messages before number `before`.
     Page { name: Box<str>, before: u32, limit: usize },
+    /// A direct message, to be numbered in each inbox.
+    Tell { to: Vec<Box<str>>, sender: Box<str>, text: Box<str>, key: Box<str>, at_ms: u64 },
+    /// The latest `limit` messages before number `before` of somebody's inbox.
+    Inbox { person: Box<str>, before: u32, limit: usize },
+    /// What somebody has missed who enters a room again.
+    CatchUp(CatchUp),
 }
 
 impl Want {
     /// Memory it holds, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = match self {
-            Want::Say { name, sender, text, .. } => name.len() + sender.len() + text.len(),
+            Want::Say { name, sender, text, extra, .. } => {
+                let extra = extra.as_ref().map_or(0, |extra| extra.bytes());
+                name.len() + sender.len() + text.len() + extra
+            }
+            Want::Amend(amend) => amend.bytes(),
+            Want::Marks(rooms) => {
+                let mark = |(name, _): &(Box<str>, u32)| name.len() + size_of::<(Box<str>, u32)>();
+                let marks = rooms.iter().flat_map(|(_, marks)| marks).map(mark);
+                marks.sum::<usize>() + size_of::<RoomMarks>() * rooms.len()
+            }
             Want::Account { name, password, secret } => name.len() + password.len() + secret.len(),
             Want::Page { name, .. } => name.len(),
+            Want::Rights { room, by, act } => {
+                room.len() + by.len() + act.who().unwrap_or_default().len()
+            }
             Want::Revoke { .. } => 0,
+            Want::Tell { to, sender, text, key, .. } => {
+                let names = to.iter().map(|name| size_of::<Box<str>>() + name.len());
+                names.sum::<usize>() + sender.len() + text.len() + key.len()
+            }
+            Want::Inbox { person, .. } => person.len(),
+            Want::CatchUp(join) => join.room.len() + join.status.len(),
         };
         size_of::<Job>() + texts
+    }
+
+    /// Whether it changes nothing and is answered by [`Outcome::Page`].
+    pub(crate) fn is_look_up(&self) -> bool {
+        matches!(self, Want::Page { .. } | Want::Inbox { .. } | Want::CatchUp(_))
     }
 }
 
@@ -81,16 +135,33 @@ pub(crate) struct Job {
 pub(crate) enum Outcome {
     /// The message is stored under this number.
     Numbered(u32),
+    /// It was said before, under this number and at that time; it is not said again.
+    Again { number: u32, at_ms: u64 },
+    /// The message is changed; `false` if it was so already.
+    Changed(bool),
     /// The account is stored; `false` if there was one of that name.
     Added(bool),
-    /// The token is noted.
+    /// It is noted.
     Noted,
     /// What was looked up, oldest first.
     Page(Vec<Past>),
+    /// The direct message is stored, said at `at_ms`, under these numbers of the inboxes, in the
+    /// order of the names; without numbers if it was told before under that key.
+    Told { numbers: Vec<u32>, at_ms: u64 },
     /// It must not be, for that reason: a code for machines and a sentence for people.
     Refused(&'static str, String),
     /// Nothing was stored.
     Failed(Trouble),
+}
+
+impl Outcome {
+    /// What becomes of an act in a room.
+    pub(crate) fn judged(judgment: Result<(), Refusal>, room: &str) -> Outcome {
+        match judgment.map_err(|why| why.explain(room)) {
+            Ok(()) => Outcome::Noted,
+            Err((code, text)) => Outcome::Refused(code, text),
+        }
+    }
 }
 
 /// A job that is done.
@@ -107,8 +178,11 @@ pub(crate) struct Store {
     db: Connection,
     commit: Commit,
     /// The row of each room that was written to, and the number of its latest message.
-    rooms: HashMap<Box<str>, (i64, u32)>,
+    rooms: Rooms,
 }
+
+/// The rows of rooms, and the number of the latest message of each.
+type Rooms = HashMap<Box<str>, (i64, u32)>;
 
 impl Store {
     /// Opens a database, makes it if there is none, and brings it up to this version.
@@ -121,7 +195,10 @@ impl Store {
             // FULL syncs the log at each commit, NORMAL only when it is written back.
             let level = if commit == Commit::Late { "NORMAL" } else { "FULL" };
             db.pragma_update(None, "synchronous", level)?;
+            // What is deleted or replaced is overwritten with zeros.
+            db.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
             schema::migrate(&mut db)?;
+            db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
             Ok(db)
         };
         Ok(Store { db: open().map_err(wrong)?, commit, rooms: HashMap::new() })
@@ -130,8 +207,8 @@ impl Store {
     /// Does jobs: what is to be written first, in one transaction or one each, then what is to be
     /// looked up. What is given back keeps the order of what was written.
     pub(crate) fn carry_out(&mut self, jobs: Vec<Job>) -> Vec<Done> {
-        let is_page = |job: &Job| matches!(job.want, Want::Page { .. });
-        let (pages, mut writes): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_page);
+        let (pages, mut writes): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.want.is_look_up());
         let mut done = Vec::with_capacity(pages.len() + writes.len());
         while !writes.is_empty() {
             let count = if self.commit == Commit::Message { 1 } else { writes.len() };
@@ -166,24 +243,13 @@ impl Store {
 }
 
 /// Writes one want into a transaction.
-fn put(
-    change: &Transaction<'_>,
-    rooms: &mut HashMap<Box<str>, (i64, u32)>,
-    want: &Want,
-) -> Result<Outcome, Trouble> {
+fn put(change: &Transaction<'_>, rooms: &mut Rooms, want: &Want) -> Result<Outcome, Trouble> {
     match want {
-        Want::Say { name, sender, text, at_ms, .. } => {
-            let (room, latest) = room(change, rooms, name)?;
-            let Some(number) = latest.checked_add(1) else {
-                return Ok(Outcome::Failed(Trouble("the room has no more numbers".to_owned())));
-            };
-            let insert = "INSERT INTO messages (room, number, sender, text, at_ms) \
-                          VALUES (?1, ?2, ?3, ?4, ?5)";
-            let row = params![room, number, sender, text, *at_ms as i64];
-            change.prepare_cached(insert)?.execute(row)?;
-            rooms.insert(name.clone(), (room, number));
-            Ok(Outcome::Numbered(number))
+        Want::Say { name, sender, text, at_ms, extra, .. } => {
+            messages::say(change, rooms, name, (sender, text, *at_ms), extra.as_deref())
         }
+        Want::Amend(amend) => messages::amend(change, rooms, amend),
+        Want::Marks(marks) => messages::mark(change, rooms, marks),
         Want::Account { name, secret, .. } => {
             let insert = "INSERT OR IGNORE INTO accounts (name, secret) VALUES (?1, ?2)";
             let count = change.prepare_cached(insert)?.execute(params![name, secret])?;
@@ -194,25 +260,35 @@ fn put(
             change.prepare_cached(insert)?.execute(params![&tag[..], *expires_ms as i64])?;
             Ok(Outcome::Noted)
         }
-        Want::Page { .. } => Ok(Outcome::Page(Vec::new())), // looked up, never written
+        Want::Rights { room, by, act } => rights::put(change, room, by, act),
+        Want::Tell { to, sender, text, key, at_ms } => {
+            inbox::tell(change, to, sender, text, (key, *at_ms))
+        }
+        // Looked up, never written.
+        Want::Page { .. } | Want::Inbox { .. } | Want::CatchUp(_) => Ok(Outcome::Page(Vec::new())),
     }
 }
 
 /// The row of a room, made if there is none, and the number of its latest message.
-fn room(
-    change: &Transaction<'_>,
-    rooms: &mut HashMap<Box<str>, (i64, u32)>,
-    name: &str,
-) -> Result<(i64, u32), Trouble> {
-    if let Some(known) = rooms.get(name) {
-        return Ok(*known);
-    }
-    let find = "SELECT id, (SELECT coalesce(max(number), 0) FROM messages WHERE room = id) \
-                FROM rooms WHERE name = ?1";
-    let found = change.query_row(find, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    if let Some(found) = found {
+fn room(change: &Transaction<'_>, rooms: &Rooms, name: &str) -> Result<(i64, u32), Trouble> {
+    if let Some(found) = find_room(change, rooms, name)? {
         return Ok(found);
     }
     change.execute("INSERT INTO rooms (name) VALUES (?1)", [name])?;
     Ok((change.last_insert_rowid(), 0))
+}
+
+/// The row of a room, if there is one, and the number of its latest message.
+fn find_room(
+    change: &Transaction<'_>,
+    rooms: &Rooms,
+    name: &str,
+) -> Result<Option<(i64, u32)>, Trouble> {
+    if let Some(known) = rooms.get(name) {
+        return Ok(Some(*known));
+    }
+    let find = "SELECT id, (SELECT coalesce(max(number), 0) FROM messages WHERE room = id) \
+                FROM rooms WHERE name = ?1";
+    let mut find = change.prepare_cached(find)?;
+    Ok(find.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }

@@ -9,10 +9,11 @@ use protocols::yardstick::{Message, Millis};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
+use super::rights::{self, LoadedRights};
 use super::{LOCK_TIME_MAX, Store, Trouble, Want, folder};
+use crate::config::PAGE_MESSAGES_MAX;
+use crate::message::{Extra, PageRoom};
 
-/// Texts in one page, in bytes; beyond it fewer messages are given.
-const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Between two tries to begin a backup while something else keeps the database.
 const BACKUP_PAUSE: Duration = Duration::from_millis(20);
 
@@ -23,24 +24,32 @@ pub(crate) struct Past {
     pub(crate) sender: Box<str>,
     pub(crate) text: Box<str>,
     pub(crate) at_ms: u64,
+    pub(crate) extra: Option<Box<Extra>>,
 }
 
 impl Past {
     pub(crate) fn message(&self) -> Message<'_> {
-        Message {
+        let mut message = Message {
             number: self.number,
             sender: (&*self.sender).into(),
             text: (&*self.text).into(),
             at_ms: Millis(self.at_ms),
             ..Message::default()
+        };
+        if let Some(extra) = &self.extra {
+            extra.dress(&mut message);
         }
+        message
     }
 
     fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Past> {
         let (sender, text): (String, String) = (row.get(1)?, row.get(2)?);
-        let at_ms: i64 = row.get(3)?;
+        let (at_ms, edited_ms): (i64, i64) = (row.get(3)?, row.get(5)?);
         let (sender, text) = (sender.into(), text.into());
-        Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64 })
+        let (reply_to, deleted) = (row.get(4)?, row.get(6)?);
+        let extra = Extra { reply_to, edited_ms: edited_ms as u64, deleted, ..Extra::default() };
+        let extra = (extra != Extra::default()).then(|| Box::new(extra));
+        Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64, extra })
     }
 }
 
@@ -52,6 +61,10 @@ pub(crate) struct LoadedRoom {
     pub(crate) number: u32,
     /// The latest messages, oldest first.
     pub(crate) past: Vec<Past>,
+    /// If it has an owner.
+    pub(crate) owned: Option<LoadedRights>,
+    /// How far people have read.
+    pub(crate) reads: Vec<(Box<str>, u32)>,
 }
 
 /// All that a server starts with.
@@ -62,6 +75,8 @@ pub(crate) struct Loaded {
     pub(crate) rooms: Vec<LoadedRoom>,
     /// Revoked tokens and when they end, in Unix milliseconds.
     pub(crate) revoked: Vec<([u8; 32], u64)>,
+    /// Who was told something, and the number of the latest.
+    pub(crate) inboxes: Vec<(String, u32)>,
 }
 
 impl Store {
@@ -75,53 +90,66 @@ impl Store {
             let expires_ms: i64 = row.get(1)?;
             Ok((row.get(0)?, expires_ms as u64))
         })?;
-        let mut rooms = self.db.prepare("SELECT name FROM rooms ORDER BY id")?;
-        let names = rooms.query_map([], |row| row.get(0))?;
-        let rooms = names.map(|name| self.load_room(name?, history));
+        let mut rooms = self.db.prepare("SELECT id, name FROM rooms ORDER BY id")?;
+        let rooms = rooms.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rooms = rooms.map(|room| self.load_room(room?, history));
         Ok(Loaded {
             accounts: accounts.collect::<Result<_, _>>()?,
             rooms: rooms.collect::<Result<_, Trouble>>()?,
             revoked: revoked.collect::<Result<_, _>>()?,
+            inboxes: self.inboxes()?,
         })
     }
 
-    fn load_room(&self, name: String, history: usize) -> Result<LoadedRoom, Trouble> {
-        let past = self.messages(&name, 0, history.max(1))?;
+    fn load_room(&self, (id, name): (i64, String), history: usize) -> Result<LoadedRoom, Trouble> {
+        let past = self.messages(&name, (0, 0), history.max(1))?;
         let number = past.last().map_or(0, |last| last.number);
         let keep = past.len().min(history);
-        Ok(LoadedRoom { name, number, past: past[past.len() - keep..].to_vec() })
+        let past = past[past.len() - keep..].to_vec();
+        let (owned, reads) = (rights::load(&self.db, id)?, self.reads(&name)?);
+        Ok(LoadedRoom { name, number, past, owned, reads })
     }
 
     /// Looks a page up.
     pub(super) fn page(&self, want: &Want) -> Result<Vec<Past>, Trouble> {
         match want {
-            Want::Page { name, before, limit } => self.messages(name, *before, *limit),
+            Want::Page { name, before, limit } => self.messages(name, (0, *before), *limit),
+            Want::CatchUp(join) => self.messages(&join.room, (join.after, 0), PAGE_MESSAGES_MAX),
+            Want::Inbox { person, before, limit } => self.told(person, *before, *limit),
             _ => Ok(Vec::new()),
         }
     }
 
-    /// The latest `limit` messages of a room before number `before` (0: the very latest), oldest
-    /// first; fewer if they are long.
-    fn messages(&self, room: &str, before: u32, limit: usize) -> Result<Vec<Past>, Trouble> {
+    /// The latest `limit` messages of a room behind number `after` and before number `before` (0:
+    /// the very latest), oldest first; fewer if they are long.
+    fn messages(
+        &self,
+        room: &str,
+        (after, before): (u32, u32),
+        limit: usize,
+    ) -> Result<Vec<Past>, Trouble> {
         let find = "SELECT id FROM rooms WHERE name = ?1";
         let id: Option<i64> =
             self.db.prepare_cached(find)?.query_row([room], |row| row.get(0)).optional()?;
         let Some(id) = id else { return Ok(Vec::new()) };
         let end = if before == 0 { i64::MAX } else { i64::from(before) };
         let mut select = self.db.prepare_cached(
-            "SELECT number, sender, text, at_ms FROM messages \
-             WHERE room = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
+            "SELECT number, sender, text, at_ms, reply_to, edited_ms, deleted FROM messages \
+             WHERE room = ?1 AND number > ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4",
         )?;
         let mut page = Vec::new();
-        let mut bytes = 0;
-        for past in select.query_map(params![id, end, limit as i64], Past::of)? {
+        let mut room = PageRoom::default();
+        for past in select.query_map(params![id, after, end, limit as i64], Past::of)? {
             let past = past?;
-            bytes += past.text.len();
-            if bytes > PAGE_BYTES_MAX {
+            if !room.takes(&past.text, None) {
                 break;
             }
             page.push(past);
         }
+        self.add_reactions(id, &mut page)?;
+        let mut room = PageRoom::default();
+        let fits = |past: &&Past| room.takes(&past.text, past.extra.as_deref());
+        page.truncate(page.iter().take_while(fits).count());
         page.reverse();
         Ok(page)
     }

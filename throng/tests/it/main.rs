@@ -2,6 +2,7 @@
 //! free ports. Each test takes a few seconds at most.
 
 // Starts the binary, bounds its time and memory, and reads what it leaves behind.
+mod browser;
 mod rig;
 mod socketio;
 
@@ -31,11 +32,20 @@ mod streams;
 // Runs that are ended from outside, kindly or not.
 mod killed;
 
+// People who write by name, lose their connections and come back.
+mod comebacks;
+
 // Targets that break every rule, each in its own way.
 mod hostile;
 
 // The yardstick with a data folder: killed, stopped, copied.
 mod durable;
+
+// The yardstick as an operator has it: settings, logs, certificates, what cannot start.
+mod operations;
+
+// The page of the yardstick, in a real browser.
+mod web;
 
 // Encrypted targets.
 mod tls;
