@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -14,8 +15,8 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use protocols::wire::http::Refusal;
 
-use crate::config::{Config, DESCRIPTORS_RESERVED, DRAIN_TIME_MAX};
-use crate::core::{Core, Now, World};
+use crate::config::{Config, DESCRIPTORS_RESERVED, DRAIN_TIME_MAX, Io};
+use crate::core::{Core, Now, World, Write as OneWrite};
 use crate::counters::Counters;
 use crate::fault::{Record, Stall};
 use crate::journal::{Journal, Level, Value};
@@ -23,6 +24,7 @@ use crate::login::HashJob;
 use crate::secure::Secure;
 use crate::store::Job;
 use crate::sys;
+use crate::uring::Ring;
 use crate::workers::Workers;
 
 const LISTENER: Token = Token(usize::MAX - 1);
@@ -35,6 +37,8 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 const READS_PER_TURN_MAX: usize = 4;
 /// Connections accepted in one turn.
 const ACCEPTS_PER_TURN_MAX: usize = 256;
+/// Fewer writes than these are done one by one.
+const RING_WRITES_MIN: usize = 4;
 /// How long accepting rests when descriptors run out.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// How often counters are copied to where the handle sees them.
@@ -182,6 +186,7 @@ pub fn prepare(mut config: Config, listener: TcpListener) -> io::Result<Server> 
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut stalls = config.faults.stalls.clone();
     stalls.sort_by_key(|stall| Reverse(stall.after));
+    let ring = ring(&config)?;
     let journal = Journal::new(config.log, io::stderr(), unix_ms())?;
     let (secure, pin) = (config.tls.clone().map(Secure::new), config.pin);
     let (mut core, workers) = Workers::start(config, &waker, unix_ms())?;
@@ -196,6 +201,7 @@ pub fn prepare(mut config: Config, listener: TcpListener) -> io::Result<Server> 
         secure,
         start: Instant::now(),
         workers,
+        ring,
     };
     let event_loop = EventLoop {
         core,
@@ -218,6 +224,20 @@ struct Sockets {
     secure: Option<Secure>,
     start: Instant,
     workers: Workers,
+    /// For flushes; `None` where writes are done one by one.
+    ring: Option<Ring>,
+}
+
+/// A ring for plain sockets; what is encrypted is written one by one.
+fn ring(config: &Config) -> io::Result<Option<Ring>> {
+    let why = |error| io::Error::other(format!("io_uring cannot be used here: {error}"));
+    match config.io {
+        Io::Uring if config.tls.is_some() => Err(io::Error::other("io_uring is not for TLS")),
+        Io::Epoll => Ok(None),
+        Io::Auto if config.tls.is_some() => Ok(None),
+        Io::Uring => Ring::new().map(Some).map_err(why),
+        Io::Auto => Ok(Ring::new().ok()),
+    }
 }
 
 fn unix_ms() -> u64 {
@@ -264,6 +284,29 @@ impl World for Sockets {
             match stream.write(bytes) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => return result,
+            }
+        }
+    }
+
+    fn write_many(&mut self, writes: &[OneWrite<'_>], done: &mut Vec<io::Result<usize>>) {
+        if let Some(ring) = self.ring.as_mut().filter(|_| writes.len() >= RING_WRITES_MIN) {
+            let streams = &self.streams;
+            let fd = |conn: u32| match &streams[conn as usize] {
+                Some(stream) => stream.as_raw_fd(),
+                None => -1, // the kernel refuses it
+            };
+            let sends = writes.iter().map(|write| (fd(write.conn), write.bytes));
+            if ring.send_all(sends, done).is_err() {
+                self.ring = None; // what it has not done is written below
+            }
+        }
+        for write in &writes[done.len()..] {
+            let result = self.write(write.conn as usize, write.bytes);
+            done.push(result);
+        }
+        for (write, result) in writes.iter().zip(done) {
+            if matches!(result, Err(error) if error.kind() == ErrorKind::Interrupted) {
+                *result = self.write(write.conn as usize, write.bytes);
             }
         }
     }
