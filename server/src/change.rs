@@ -32,6 +32,8 @@ impl Core {
             Want::Revoke { .. } => Outcome::Noted,
             // These have shorter ways of their own where nothing is kept.
             Want::Say { .. } | Want::Account { .. } | Want::Page { .. } => Outcome::Noted,
+            // There is one from the beginning.
+            Want::Key { .. } => Outcome::Noted,
         }
     }
 }

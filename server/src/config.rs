@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::bus::BusConfig;
 use crate::fault::Rules;
 use crate::password::Cost;
 
@@ -66,6 +67,22 @@ pub const LOGIN_JOBS_MAX: usize = 512;
 pub const LOGIN_THREADS_MAX: usize = 8;
 /// Tokens that are revoked and have not ended.
 pub const REVOKED_MAX: usize = 1_000_000;
+/// Bytes of wants in one entry of the log that several nodes share, if it is more than one want.
+pub const BATCH_BYTES_MAX: usize = 256 * 1024;
+/// Entries of the log that one node has under way; what comes meanwhile goes into the next one.
+pub const BATCHES_OPEN_MAX: usize = 4;
+/// Entries of the log that wait to be carried out; beyond it a node takes no more of them for now.
+pub const LOG_WAITING_MAX: usize = 4_096;
+/// How long an entry may take to come back before it is said again.
+pub const LOG_PATIENCE: Duration = Duration::from_secs(2);
+/// From one sign of life of a node to the next.
+pub const NODE_BEAT: Duration = Duration::from_secs(1);
+/// A node that is silent for so long is lost: its people have left.
+pub const NODE_SILENCE_MAX: Duration = Duration::from_secs(3);
+/// Nodes of one service.
+pub const NODES_MAX: usize = 64;
+/// News in one message to the other nodes, in bytes, if it is more than one piece.
+pub const NEWS_BYTES_MAX: usize = 128 * 1024;
 
 /// When arrivals and departures are announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,6 +260,8 @@ pub struct Config {
     pub commit: Commit,
     /// What a password costs to check.
     pub hash_cost: HashCost,
+    /// What joins it to other servers; without it, it is alone.
+    pub bus: Option<BusConfig>,
     /// Faults to commit on purpose.
     pub faults: Rules,
     /// Where to write the faults that were committed, one JSON line each.
@@ -269,6 +288,7 @@ impl Default for Config {
             data: None,
             commit: Commit::Group,
             hash_cost: HashCost::Off,
+            bus: None,
             faults: Rules::default(),
             fault_file: None,
         }
@@ -288,6 +308,9 @@ impl Config {
         }
         if self.deliveries_per_second > 0 && self.faults.touch_receivers() {
             return Err("deliveries are either limited or subject to faults, not both".to_owned());
+        }
+        if self.bus.is_some() && self.folder().is_none() {
+            return Err("a node of several needs a data folder".to_owned());
         }
         if !self.registration && self.folder().is_none() {
             return Err("without registration only a data folder can have accounts".to_owned());

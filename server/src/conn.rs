@@ -79,6 +79,11 @@ pub(crate) struct Ticket {
     pub(crate) request: u32,
 }
 
+impl Ticket {
+    /// Of what nobody here has asked: serial numbers of connections begin with 1.
+    pub(crate) const NOBODY: Ticket = Ticket { conn: u32::MAX, serial: 0, request: 0 };
+}
+
 /// One connection. It owns bytes only while something is unfinished.
 #[derive(Debug)]
 pub(crate) struct Conn {

@@ -12,6 +12,7 @@ use protocols::yardstick::{self, Encoding, Request};
 use slab::Slab;
 
 use crate::auth::Accounts;
+use crate::cluster::Cluster;
 use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
 use crate::conn::{Conn, Dialect, Phase, Ticket};
 use crate::counters::Counters;
@@ -40,6 +41,8 @@ pub(crate) trait World {
     fn burn(&mut self, nanoseconds: u64);
     /// Takes what is to be stored; [`Core::stored`] is told of each when it is done.
     fn store(&mut self, jobs: &mut Vec<store::Job>);
+    /// Takes news for the other nodes; [`Core::hear_news`] is told of theirs.
+    fn announce(&mut self, sheets: &mut Vec<Vec<u8>>);
     /// Takes passwords that are to be hashed; [`Core::hashed`] is told of each when it is done.
     fn hash(&mut self, jobs: &mut Vec<HashJob>);
     /// Takes back the passwords of a connection, by its serial number, that are not begun; gives
@@ -80,6 +83,8 @@ pub(crate) struct Core {
     /// What waits for the store; `None` where nothing is kept.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) hashing: Hashing,
+    /// What it knows of other nodes; `None` where it is alone.
+    pub(crate) cluster: Option<Cluster>,
     /// The server is about to stop: rooms do not wait for a fuller flush.
     pub(crate) stopping: bool,
     serial: u64,
@@ -109,6 +114,7 @@ impl Core {
             burn_ns: 0,
             keeping: None,
             hashing: Hashing::default(),
+            cluster: None,
             stopping: false,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
@@ -369,10 +375,11 @@ impl Core {
         }
         self.close_doomed(world);
         self.hand_over(world);
+        let beat = self.tell_news(now, world);
         let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
-        [rooms, self.faulty.next_due_us(), throttle, sweep].into_iter().flatten().min()
+        [rooms, self.faulty.next_due_us(), throttle, sweep, beat].into_iter().flatten().min()
     }
 
     /// Looks for connections that take too long.

@@ -56,6 +56,12 @@ pub struct Counters {
     pub store_errors: u64,
     /// Time that requests have waited for the store, in microseconds in all.
     pub store_wait_us: u64,
+    /// Nodes of the service, this one among them; 0 where it is alone (gauge).
+    pub nodes: u64,
+    /// Nodes that were silent for too long.
+    pub nodes_lost: u64,
+    /// News of other nodes that were not understood, or had no place.
+    pub news_refused: u64,
     /// Passwords that wait to be hashed (gauge).
     pub login_queue: u64,
     /// Logins refused because too many waited.
@@ -86,7 +92,7 @@ impl Counters {
         text
     }
 
-    fn rows(&self) -> [(&'static str, &'static str, u64); 28] {
+    fn rows(&self) -> [(&'static str, &'static str, u64); 31] {
         [
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
@@ -113,6 +119,9 @@ impl Counters {
             ("store_busy_total", "counter", self.store_busy),
             ("store_errors_total", "counter", self.store_errors),
             ("store_wait_us_total", "counter", self.store_wait_us),
+            ("nodes", "gauge", self.nodes),
+            ("nodes_lost_total", "counter", self.nodes_lost),
+            ("news_refused_total", "counter", self.news_refused),
             ("login_queue", "gauge", self.login_queue),
             ("login_busy_total", "counter", self.login_busy),
             ("login_wait_us_total", "counter", self.login_wait_us),

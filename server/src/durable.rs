@@ -98,7 +98,9 @@ impl Core {
     /// The store has done a job.
     pub(crate) fn stored(&mut self, done: store::Done, now: Now) {
         let store::Done { job, outcome, begins } = done;
-        self.settle(&job, &outcome, now);
+        if job.ticket != Ticket::NOBODY {
+            self.settle(&job, &outcome, now);
+        }
         self.counters.store_commits += u64::from(begins);
         let ticket = job.ticket;
         let outcome = self.carried_out(job, outcome, now);
@@ -133,8 +135,9 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         match (job.want, outcome) {
-            (Want::Say { room, sender, text, at_ms, .. }, Outcome::Numbered(number)) => {
+            (Want::Say { room, name, sender, text, at_ms }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
+                let room = self.room_of_log(room, &name);
                 self.publish(room, Stored { number, sender, text, at_ms }, now.us);
                 Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
             }
@@ -150,6 +153,7 @@ impl Core {
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)
             }
+            (Want::Key { .. }, _) => Ok(None),
             (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {
                 if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {
@@ -197,6 +201,9 @@ impl Core {
 
     /// Why the server is not well, if it is not.
     pub(crate) fn trouble(&self) -> Option<String> {
+        if let Some(trouble) = self.cluster.as_ref().and_then(|cluster| cluster.trouble.clone()) {
+            return Some(trouble);
+        }
         let keeping = self.keeping.as_ref()?;
         if let Some(trouble) = &keeping.trouble {
             return Some(format!("the last write to the store failed: {trouble}"));

@@ -147,11 +147,12 @@ pub fn run(mut config: Config, listener: TcpListener, stop: &Stop) -> io::Result
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut stalls = config.faults.stalls.clone();
     stalls.sort_by_key(|stall| Reverse(stall.after));
-    let (core, workers) = Workers::start(config, &waker, unix_ms())?;
+    let start = Instant::now();
+    let (core, workers) = Workers::start(config, &waker, (start, unix_ms()))?;
     let sockets = Sockets {
         registry: poll.registry().try_clone()?,
         streams: Vec::new(),
-        start: Instant::now(),
+        start,
         workers,
     };
     let event_loop = EventLoop {
@@ -229,6 +230,10 @@ impl World for Sockets {
 
     fn store(&mut self, jobs: &mut Vec<Job>) {
         self.workers.store(jobs);
+    }
+
+    fn announce(&mut self, sheets: &mut Vec<Vec<u8>>) {
+        self.workers.announce(sheets);
     }
 
     fn hash(&mut self, jobs: &mut Vec<HashJob>) {
@@ -310,6 +315,7 @@ impl EventLoop {
         }
         let now = self.now();
         self.core.shut_down(now, &mut self.sockets);
+        self.core.tell_bye(&mut self.sockets);
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 //!   first, answering then
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
+//! - `bus`: several servers that are one; `cluster`: what the core knows of the others
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
@@ -14,7 +15,9 @@
 //! gets one write a flush. There is no queue and no task per receiver.
 mod auth;
 mod avatar;
+mod bus;
 mod change;
+mod cluster;
 pub mod config;
 mod conn;
 mod core;
@@ -37,6 +40,7 @@ mod throttle;
 mod token;
 mod workers;
 
+pub use bus::{BusConfig, Credentials};
 pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
 pub use counters::Counters;
 pub use event_loop::{Handle, Outcome, Stop, run, spawn};

@@ -58,6 +58,7 @@ fn info(config: &Config) -> String {
         "unwritable_max_ms": config.unwritable_max.as_millis() as u64,
         "registration": if config.registration { "on" } else { "off" },
         "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
+        "service": config.bus.as_ref().map(|bus| &bus.service),
         "hash_cost": config.hash_cost.word(),
         "token_lifetime_ms": config.token_lifetime.as_millis() as u64,
         "faults": {

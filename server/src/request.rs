@@ -9,6 +9,7 @@ use protocols::yardstick::{
 
 use crate::auth::is_name;
 use crate::avatar::{self, Look};
+use crate::cluster::{News, Remote};
 use crate::config::{
     Avatars, HISTORY_BYTES_MAX, PAGE_MESSAGES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX,
     ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX, TEXT_BYTES_MAX,
@@ -124,6 +125,14 @@ impl Core {
     fn enter(&mut self, id: usize, dialect: Dialect, number: u32, join: &Join<'_>) {
         let Some(name) = self.conns[id].name.clone() else { return };
         let (status, avatars): (Rc<str>, bool) = ((&*join.status).into(), join.avatars);
+        let who = self.conns[id].serial;
+        self.tell_nodes(|| News::Joined {
+            room: (&*join.room).into(),
+            who,
+            name: (&*name).into(),
+            status: (&*status).into(),
+            avatars,
+        });
         let room = &mut self.rooms[number as usize];
         let (mut group, mut arrival) = (0, 0);
         if self.config.presence != Presence::Off {
@@ -157,12 +166,16 @@ impl Core {
         if self.rooms.len() >= ROOMS_MAX {
             return fail("full", format!("at most {ROOMS_MAX} rooms"));
         }
+        Ok(self.make_room(name))
+    }
+
+    pub(crate) fn make_room(&mut self, name: &str) -> u32 {
         let name: Rc<str> = name.into();
         let number = self.rooms.len() as u32;
         self.rooms.push(Room::new(name.clone(), self.look()));
         self.room_numbers.insert(name, number);
         self.counters.rooms = self.rooms.len() as u64;
-        Ok(number)
+        number
     }
 
     /// The number of a room that `id` is in.
@@ -202,7 +215,7 @@ impl Core {
         let lane = &mut room.lanes[at];
         let member = lane.members.swap_remove(index);
         conn.take_over(number, lane.log.between(member.cursor, sendable.max(member.cursor)));
-        let name = conn.name.clone();
+        let (name, who) = (conn.name.clone(), conn.serial);
         if let Some(moved) = lane.members.get(index) {
             let places = &mut self.conns[moved.conn as usize].rooms;
             if let Some(place) = places.iter_mut().find(|place| place.room == number) {
@@ -217,6 +230,10 @@ impl Core {
                 room.announce(&mut self.scratch);
             }
             self.mark(number);
+        }
+        if let Some(cluster) = &mut self.cluster {
+            let room = (&*self.rooms[number as usize].name).into();
+            cluster.note(News::Left { room, who });
         }
     }
 
@@ -330,8 +347,11 @@ impl Core {
             Person { name: name.into(), status, ..Person::default() }
         };
         let mut people: Vec<Person<'a>> = members().map(person).collect();
+        people.extend(room.remotes.values().map(Remote::person));
         if avatars {
-            let dressed = people.iter_mut().zip(members()).filter(|(_, member)| member.avatars);
+            let far = room.remotes.values().map(|remote| remote.avatars);
+            let has_picture = members().map(|member| member.avatars).chain(far);
+            let dressed = people.iter_mut().zip(has_picture).filter(|(_, has_picture)| *has_picture);
             self.look().dress_all(dressed.map(|(person, _)| person));
         }
         people
@@ -360,6 +380,7 @@ impl Core {
         let frame = Typing { room: (&*typing.room).into(), name: (&*name).into() };
         self.rooms[number as usize].put(&FrameWhat::Typing(frame), &mut self.scratch);
         self.mark(number);
+        self.tell_nodes(|| News::Typing { room: (&*typing.room).into(), name: (&*name).into() });
         Ok(AnswerWhat::Done(Done {}))
     }
 
@@ -369,6 +390,8 @@ impl Core {
         let frame = Read { room: (&*read.room).into(), number: read.number, name: (&*name).into() };
         self.rooms[room as usize].put(&FrameWhat::Read(frame), &mut self.scratch);
         self.mark(room);
+        let (room, number) = ((&*read.room).into(), read.number);
+        self.tell_nodes(|| News::Read { room, number, name: (&*name).into() });
         Ok(AnswerWhat::Done(Done {}))
     }
 

@@ -1,11 +1,12 @@
 //! One room: its members by dialect, their logs, its past, and who came and went since the flush.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use protocols::yardstick::{FrameWhat, Message, Millis, Person, Presence};
 
 use crate::avatar::Look;
+use crate::cluster::{Far, Remote};
 use crate::config::{Avatars, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX};
 use crate::conn::{Dialect, LANES, put_frame};
 use crate::log::Log;
@@ -165,6 +166,8 @@ pub(crate) struct Room {
     pub(crate) number: u32,
     pub(crate) past: VecDeque<Stored>,
     pub(crate) lanes: [Lane; LANES],
+    /// Who is in it on other nodes.
+    pub(crate) remotes: BTreeMap<Far, Remote>,
     /// Where each message begins that the throttle holds back, by lane.
     pub(crate) waiting: VecDeque<[u64; LANES]>,
     look: Look,
@@ -184,6 +187,7 @@ impl Room {
             number: 0,
             past: VecDeque::new(),
             lanes: Default::default(),
+            remotes: BTreeMap::new(),
             waiting: VecDeque::new(),
             look,
             groups: Vec::new(),

@@ -4,6 +4,7 @@
 //! one transaction; who asked is answered when that is committed, and not before.
 
 mod folder;
+mod log;
 mod read;
 mod schema;
 #[cfg(test)]
@@ -15,11 +16,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
 
 use crate::config::Commit;
 use crate::conn::Ticket;
 
 pub(crate) use folder::DataFolder;
+pub(crate) use log::FollowFailed;
 pub(crate) use read::{Loaded, Past, backup};
 
 /// How long another process, a backup or an inspection, may keep us from writing.
@@ -41,17 +44,29 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-/// Something to write or to look up.
-#[derive(Debug, Clone)]
+/// Something to write or to look up. Where several nodes share a log, it is an entry of it: a field
+/// that is added needs `#[serde(default)]`, and one that is known here only `#[serde(skip)]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) enum Want {
-    /// A message, to be numbered. `room` is the core's number of the room.
-    Say { room: u32, name: Box<str>, sender: Box<str>, text: Box<str>, at_ms: u64 },
-    /// A new account.
-    Account { name: Box<str>, password: Box<str>, secret: String },
+    /// A message, to be numbered. `room` is the core's number of the room, if it asked itself.
+    Say { #[serde(skip, default = "nowhere")] room: u32, name: Box<str>, sender: Box<str>, text: Box<str>, at_ms: u64 },
+    /// A new account. The password is for who asked, and goes nowhere.
+    Account { name: Box<str>, #[serde(skip)] password: Box<str>, secret: String },
     /// A token that is no longer good.
     Revoke { tag: [u8; 32], expires_ms: u64 },
+    /// The key of tokens of all nodes, if there is none yet.
+    Key { key: [u8; 32] },
     /// The latest `limit` messages before number `before`.
+    #[serde(skip)]
     Page { name: Box<str>, before: u32, limit: usize },
+}
+
+/// The number of a room that somebody else has named.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+fn nowhere() -> u32 {
+    NOWHERE
 }
 
 impl Want {
@@ -61,7 +76,7 @@ impl Want {
             Want::Say { name, sender, text, .. } => name.len() + sender.len() + text.len(),
             Want::Account { name, password, secret } => name.len() + password.len() + secret.len(),
             Want::Page { name, .. } => name.len(),
-            Want::Revoke { .. } => 0,
+            Want::Revoke { .. } | Want::Key { .. } => 0,
         };
         size_of::<Job>() + texts
     }
@@ -147,11 +162,16 @@ impl Store {
 
     fn commit(&mut self, batch: Vec<Job>, done: &mut Vec<Done>) {
         let outcomes = self.write(&batch).unwrap_or_else(|trouble| {
-            self.rooms.clear(); // the numbers that were given are not
+            self.forget_unwritten();
             batch.iter().map(|_| Outcome::Failed(trouble.clone())).collect()
         });
         let pairs = batch.into_iter().zip(outcomes).enumerate();
         done.extend(pairs.map(|(at, (job, outcome))| Done { job, outcome, begins: at == 0 }));
+    }
+
+    /// What was noted beside a transaction that is not: the numbers that were given are not.
+    fn forget_unwritten(&mut self) {
+        self.rooms.clear();
     }
 
     fn write(&mut self, batch: &[Job]) -> Result<Vec<Outcome>, Trouble> {
@@ -194,6 +214,7 @@ fn put(
             change.prepare_cached(insert)?.execute(params![&tag[..], *expires_ms as i64])?;
             Ok(Outcome::Noted)
         }
+        Want::Key { key } => log::put_key(change, key),
         Want::Page { .. } => Ok(Outcome::Page(Vec::new())), // looked up, never written
     }
 }

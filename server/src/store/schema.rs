@@ -30,6 +30,16 @@ const STEPS: &[&str] = &[
          tag BLOB PRIMARY KEY,
          expires_ms INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;",
+    "CREATE TABLE log (
+         id INTEGER PRIMARY KEY CHECK (id = 0),
+         log TEXT NOT NULL,
+         position INTEGER NOT NULL,
+         key BLOB
+     ) STRICT;
+     CREATE TABLE lives (
+         life INTEGER PRIMARY KEY,
+         serial INTEGER NOT NULL
+     ) STRICT;",
 ];
 
 /// The version this program writes.
