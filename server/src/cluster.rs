@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{NEWS_BYTES_MAX, NODE_BEAT, NODE_SILENCE_MAX, NODES_MAX, Presence};
 use crate::core::{Core, Now, World};
+use crate::request::{Failure, fail};
 use crate::room::Arrival;
 use crate::store::NOWHERE;
 
@@ -28,10 +29,26 @@ pub(crate) enum News {
     /// Whoever hears it lists its people soon.
     Ask,
     /// `who` is the connection's serial number, which is never used twice.
-    Joined { room: Box<str>, who: u64, name: Box<str>, status: Box<str>, avatars: bool },
-    Left { room: Box<str>, who: u64 },
-    Typing { room: Box<str>, name: Box<str> },
-    Read { room: Box<str>, number: u32, name: Box<str> },
+    Joined {
+        room: Box<str>,
+        who: u64,
+        name: Box<str>,
+        status: Box<str>,
+        avatars: bool,
+    },
+    Left {
+        room: Box<str>,
+        who: u64,
+    },
+    Typing {
+        room: Box<str>,
+        name: Box<str>,
+    },
+    Read {
+        room: Box<str>,
+        number: u32,
+        name: Box<str>,
+    },
     /// The node stops.
     Bye,
 }
@@ -183,7 +200,8 @@ impl Core {
     pub(crate) fn tell_news(&mut self, now: Now, world: &mut impl World) -> Option<u64> {
         self.lose_silent(now);
         let is_rested = |cluster: &Cluster| now.us >= cluster.rest_until_us;
-        if self.cluster.as_ref().is_some_and(|c| is_rested(c) && (c.list_wanted || c.lists_missing)) {
+        if self.cluster.as_ref().is_some_and(|c| is_rested(c) && (c.list_wanted || c.lists_missing))
+        {
             self.list_own(now);
         }
         let cluster = self.cluster.as_mut()?;
@@ -282,7 +300,8 @@ impl Core {
                 self.forget_remotes(life, list);
             }
             News::Joined { room, who, name, status, avatars } => {
-                let arrival = Arrival { name: (*name).into(), status: (*status).into(), avatar: avatars };
+                let arrival =
+                    Arrival { name: (*name).into(), status: (*status).into(), avatar: avatars };
                 self.remote_joined(&room, (life, who), arrival);
             }
             News::Left { room, who } => {
@@ -393,6 +412,16 @@ impl Core {
             cluster.note(News::Bye);
             world.announce(&mut cluster.sheets());
         }
+    }
+
+    /// Who comes from a node that is further in the log would hear twice what is between the two.
+    pub(crate) fn check_not_behind(&self, room: u32, after: u32) -> Result<(), Failure> {
+        let number = self.rooms[room as usize].number;
+        if self.cluster.is_some() && after > number {
+            let text = format!("this node has only come to message {number}; try again");
+            return fail("behind", text);
+        }
+        Ok(())
     }
 
     /// The room that an entry of the log is about: `number` if we have named it ourselves. Rooms of

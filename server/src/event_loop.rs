@@ -149,12 +149,8 @@ pub fn run(mut config: Config, listener: TcpListener, stop: &Stop) -> io::Result
     stalls.sort_by_key(|stall| Reverse(stall.after));
     let start = Instant::now();
     let (core, workers) = Workers::start(config, &waker, (start, unix_ms()))?;
-    let sockets = Sockets {
-        registry: poll.registry().try_clone()?,
-        streams: Vec::new(),
-        start,
-        workers,
-    };
+    let sockets =
+        Sockets { registry: poll.registry().try_clone()?, streams: Vec::new(), start, workers };
     let event_loop = EventLoop {
         core,
         sockets,

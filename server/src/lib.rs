@@ -44,6 +44,7 @@ pub use bus::{BusConfig, Credentials};
 pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
 pub use counters::Counters;
 pub use event_loop::{Handle, Outcome, Stop, run, spawn};
+pub use sys::{hold_port, listen_shared};
 pub use token::{Token, Tokens};
 
 /// Copies the database of a data folder into a new file, whether a server is using it or not.

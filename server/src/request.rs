@@ -96,6 +96,7 @@ impl Core {
         if self.conns[id].place(number).is_some() {
             return fail("already_in_room", format!("already in {}", &*join.room));
         }
+        self.check_not_behind(number, join.after)?;
         self.answer_join(id, dialect, request, join, number);
         self.enter(id, dialect, number, join);
         Ok(())
@@ -351,7 +352,8 @@ impl Core {
         if avatars {
             let far = room.remotes.values().map(|remote| remote.avatars);
             let has_picture = members().map(|member| member.avatars).chain(far);
-            let dressed = people.iter_mut().zip(has_picture).filter(|(_, has_picture)| *has_picture);
+            let dressed =
+                people.iter_mut().zip(has_picture).filter(|(_, has_picture)| *has_picture);
             self.look().dress_all(dressed.map(|(person, _)| person));
         }
         people

@@ -71,7 +71,9 @@ impl Workers {
                 let health = Arc::new(Health::default());
                 let mut desk = Desk::new(waker.clone());
                 let (told, awake) = (health.clone(), waker.clone());
-                desk.hire("store", usize::MAX, move |errands| run(&mut store, errands, &told, &awake))?;
+                desk.hire("store", usize::MAX, move |errands| {
+                    run(&mut store, errands, &told, &awake)
+                })?;
                 if let Some(joined) = joined {
                     core.cluster = Some(Cluster::new(joined.life));
                     workers.bus = Some(Bus::start(joined.nats, &desk, health, waker)?);

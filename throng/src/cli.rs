@@ -342,7 +342,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "nats", default_value = "yardstick", value_name = "NAME")]
     pub(crate) nats_service: String,
     /// Starts so many servers behind one port, each with a folder of its own in the data folder
-    #[arg(long, requires = "nats", value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub(crate) workers: Option<usize>,
     /// Shares its port with others that do so
     #[arg(long, hide = true)]

@@ -198,14 +198,17 @@ mod tests {
             assert_eq!(Credentials::parse(&text), expect, "{text}");
         }
         let wrong = creds.replace(&seed, &seed.replacen('A', "B", 1));
-        for text in ["", "user: ann", "user: a\npassword: b\ntoken: c", &wrong, "BEGIN USER NKEY SEED\nSU"] {
+        for text in
+            ["", "user: ann", "user: a\npassword: b\ntoken: c", &wrong, "BEGIN USER NKEY SEED\nSU"]
+        {
             assert!(Credentials::parse(text).is_err(), "{text}");
         }
         assert_eq!(format!("{:?}", Credentials::parse("token: secret").unwrap()), "Token");
     }
 
     fn encode_seed(seed: &[u8; 32]) -> String {
-        let mut bytes = vec![SEED_PREFIX | 20 >> 5, (20 & 31) << 3];
+        let user: u8 = 20 << 3;
+        let mut bytes = vec![SEED_PREFIX | user >> 5, (user & 31) << 3];
         bytes.extend_from_slice(seed);
         let sum = crc16(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
@@ -219,9 +222,7 @@ mod tests {
         let bytes = decode_seed(seed).unwrap();
         assert_eq!(encode_seed(&bytes), seed);
         let fields = Credentials::Key { jwt: None, seed: bytes }.fields("nonce").unwrap();
-        assert_eq!(
-            fields[0].1, "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
-        );
+        assert_eq!(fields[0].1, "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4");
         assert_eq!(crc16(b"123456789"), 0x31C3);
         assert_eq!(decode_base32(&encode_base32(b"any bytes")).unwrap(), b"any bytes");
     }

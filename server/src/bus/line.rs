@@ -53,10 +53,6 @@ impl Line {
         std::mem::replace(&mut outgoing, Outgoing { closed, ..Outgoing::default() })
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        lock(&self.outgoing).closed
-    }
-
     /// News for the event loop.
     pub(crate) fn bring(&self, sheets: &mut Vec<Vec<u8>>) {
         lock(&self.news).append(sheets);

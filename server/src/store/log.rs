@@ -63,7 +63,10 @@ impl Store {
     }
 
     /// Carries out batches of the log in one transaction; if that fails nothing of them is done.
-    pub(crate) fn follow_batches(&mut self, batches: Vec<Batch>) -> Result<Vec<Done>, FollowFailed> {
+    pub(crate) fn follow_batches(
+        &mut self,
+        batches: Vec<Batch>,
+    ) -> Result<Vec<Done>, FollowFailed> {
         match self.write_batches(&batches) {
             Ok(outcomes) => {
                 let jobs = batches.into_iter().flat_map(|batch| batch.jobs);

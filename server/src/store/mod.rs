@@ -50,9 +50,21 @@ impl From<rusqlite::Error> for Trouble {
 #[serde(deny_unknown_fields)]
 pub(crate) enum Want {
     /// A message, to be numbered. `room` is the core's number of the room, if it asked itself.
-    Say { #[serde(skip, default = "nowhere")] room: u32, name: Box<str>, sender: Box<str>, text: Box<str>, at_ms: u64 },
+    Say {
+        #[serde(skip, default = "nowhere")]
+        room: u32,
+        name: Box<str>,
+        sender: Box<str>,
+        text: Box<str>,
+        at_ms: u64,
+    },
     /// A new account. The password is for who asked, and goes nowhere.
-    Account { name: Box<str>, #[serde(skip)] password: Box<str>, secret: String },
+    Account {
+        name: Box<str>,
+        #[serde(skip)]
+        password: Box<str>,
+        secret: String,
+    },
     /// A token that is no longer good.
     Revoke { tag: [u8; 32], expires_ms: u64 },
     /// The key of tokens of all nodes, if there is none yet.

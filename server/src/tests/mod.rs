@@ -8,4 +8,5 @@ mod loopback;
 mod net;
 mod property;
 mod sessions;
+mod several;
 mod talks;

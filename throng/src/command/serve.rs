@@ -1,9 +1,11 @@
 //! `throng serve`: the yardstick.
 
+mod workers;
+
 use crate::cli::ServeArgs;
 use crate::failure::{Ending, Failure};
 use server::config::{Config, check_exposure};
-use server::{Commit, HashCost, Stop, run};
+use server::{BusConfig, Commit, Credentials, HashCost, Stop, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::net::TcpListener;
 use std::time::Duration;
@@ -16,6 +18,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
     }
     check_exposure(args.listen, args.expose)
         .map_err(|why| Failure::usage(format!("{why} (--expose)")))?;
+    if let Some(count) = args.workers {
+        return workers::start(args, count);
+    }
     let commit = args.commit.parse().map_err(Failure::usage)?;
     let keeps = args.data.is_some() && commit != Commit::Off;
     let config = Config {
@@ -33,6 +38,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
         fault_file: args.fault_log.clone(),
         registration: on_or_off("--registration", &args.registration)?,
         data: args.data.clone(),
+        bus: bus(args)?,
         commit,
         hash_cost: match &args.hash_cost {
             Some(word) => word.parse().map_err(Failure::usage)?,
@@ -43,7 +49,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
     };
     config.check().map_err(Failure::usage)?;
     let unable = |error| Failure::unmeasured(format!("cannot listen on {}: {error}", args.listen));
-    let listener = TcpListener::bind(args.listen).map_err(unable)?;
+    let listener = match args.share_port {
+        true => server::listen_shared(args.listen).map_err(unable)?,
+        false => TcpListener::bind(args.listen).map_err(unable)?,
+    };
     let address = listener.local_addr().map_err(unable)?;
     let stop = Stop::new();
     stop_on_signal(&stop).map_err(unable)?;
@@ -56,6 +65,22 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
     run(config, listener, &stop)
         .map_err(|error| Failure::unmeasured(format!("the yardstick failed: {error}")))?;
     Ok(0)
+}
+
+/// How it joins the others, if it does.
+fn bus(args: &ServeArgs) -> Result<Option<BusConfig>, Failure> {
+    let Some(url) = args.nats.clone() else { return Ok(None) };
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (user, password) = (variable("NATS_USER"), variable("NATS_PASSWORD"));
+    let credentials = match (&args.nats_credentials, user, password, variable("NATS_TOKEN")) {
+        (Some(file), ..) => {
+            Credentials::read(file).map_err(|error| Failure::usage(error.to_string()))?
+        }
+        (None, Some(user), Some(password), _) => Credentials::User { user, password },
+        (None, _, _, Some(token)) => Credentials::Token(token),
+        _ => Credentials::None,
+    };
+    Ok(Some(BusConfig { url, service: args.nats_service.clone(), credentials }))
 }
 
 /// Signals are taken by a thread of their own, which may do what a signal handler may not.

@@ -37,6 +37,9 @@ mod hostile;
 // The yardstick with a data folder: killed, stopped, copied.
 mod durable;
 
+// Several yardsticks that are one, over a real NATS server.
+mod nodes;
+
 // Encrypted targets.
 mod tls;
 

@@ -267,14 +267,21 @@ impl Connection {
     }
 
     /// Asks and waits for the answer; other messages meanwhile are for nobody.
-    pub(crate) fn request(&mut self, subject: &str, inbox: &str, ask: &[u8]) -> io::Result<Vec<u8>> {
+    pub(crate) fn request(
+        &mut self,
+        subject: &str,
+        inbox: &str,
+        ask: &[u8],
+    ) -> io::Result<Vec<u8>> {
         wire::publish(&mut self.out, subject, inbox, ask);
         self.send()?;
         loop {
             match self.next()? {
                 Some(Heard::Message(message)) if message.subject == inbox => {
                     return match message.status() {
-                        Some((503, _)) => Err(other("JetStream does not answer: is it enabled for this user?")),
+                        Some((503, _)) => {
+                            Err(other("JetStream does not answer: is it enabled for this user?"))
+                        }
                         _ => Ok(message.payload.to_vec()),
                     };
                 }

@@ -209,11 +209,7 @@ impl Nats {
     }
 
     /// Takes what was received: entries of the log and news.
-    fn take_heard(
-        &mut self,
-        batches: &mut Vec<Batch>,
-        news: &mut Vec<Vec<u8>>,
-    ) -> Result<(), End> {
+    fn take_heard(&mut self, batches: &mut Vec<Batch>, news: &mut Vec<Vec<u8>>) -> Result<(), End> {
         let log = SID_LOG + self.connections;
         while let Some(heard) = self.connection.next()? {
             let Heard::Message(message) = heard else { continue };
@@ -279,7 +275,8 @@ impl Nats {
                 Ok(()) => return,
                 Err(End::Fatal(why)) => return line.health.fatal(why),
                 Err(End::Away(why)) => {
-                    let _ = poll.registry().deregister(&mut SourceFd(&self.connection.descriptor()));
+                    let _ =
+                        poll.registry().deregister(&mut SourceFd(&self.connection.descriptor()));
                     line.health.bus(Some(format!("NATS at {} is away: {why}", self.config.url)));
                 }
             }

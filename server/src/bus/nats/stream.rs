@@ -103,7 +103,7 @@ pub(crate) fn consume(names: &Names, deliver: &str, position: u64) -> Vec<u8> {
 
 /// The state of the log from an answer; `None` if there is no log yet.
 pub(crate) fn state(names: &Names, answer: &[u8]) -> Result<Option<State>, String> {
-    let answer = parse(answer)?;
+    let answer: Answer = parse(answer)?;
     match (answer.error, answer.config, answer.state) {
         (Some(error), ..) if error.err_code == NO_STREAM => Ok(None),
         (Some(error), ..) => Err(format!("JetStream says: {}", error.description)),
@@ -121,13 +121,17 @@ pub(crate) fn state(names: &Names, answer: &[u8]) -> Result<Option<State>, Strin
 
 /// Why something was not done, if it was not.
 pub(crate) fn refusal(answer: &[u8]) -> Result<(), String> {
-    match parse(answer)?.error {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: Option<ApiError>,
+    }
+    match parse::<Refusal>(answer)?.error {
         Some(error) => Err(format!("JetStream says: {}", error.description)),
         None => Ok(()),
     }
 }
 
-fn parse(answer: &[u8]) -> Result<Answer, String> {
+fn parse<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(answer).map_err(|why| format!("JetStream answers no JSON: {why}"))
 }
 
@@ -151,12 +155,17 @@ mod tests {
         let names = Names::new("chat").unwrap();
         let fine = r#"{"type":"x","config":{"name":"chat_log","subjects":["chat.log"],"n":1},
             "created":"2026-01-02T03:04:05.6Z","state":{"messages":2,"first_seq":4,"last_seq":5}}"#;
-        let found = State { log: "chat_log of 2026-01-02T03:04:05.6Z".to_owned(), first: 4, last: 5 };
+        let found =
+            State { log: "chat_log of 2026-01-02T03:04:05.6Z".to_owned(), first: 4, last: 5 };
         assert_eq!(state(&names, fine.as_bytes()), Ok(Some(found)));
         let none = br#"{"error":{"code":404,"err_code":10059,"description":"stream not found"}}"#;
         assert_eq!(state(&names, none), Ok(None));
         assert!(refusal(none).unwrap_err().contains("stream not found"));
-        assert_eq!(refusal(br#"{"stream":"chat_log","seq":7}"#), Ok(()));
+        for fine in
+            ["{\"stream\":\"chat_log\",\"seq\":7}", "{\"config\":{\"deliver_subject\":\"x\"}}"]
+        {
+            assert_eq!(refusal(fine.as_bytes()), Ok(()));
+        }
         let other = fine.replace("chat.log", "everything.>");
         let rows: [(&[u8], &str); 5] = [
             (other.as_bytes(), "everything"),

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     const TALK: &[u8] = b"INFO {\"server_id\":\"x\"} \r\n+OK\r\nPING\r\nMSG a.b 7 5\r\nhello\r\n\
-        msg a 7 re.ply 0\r\n\r\nHMSG a 8 re 21 23\r\nNATS/1.0\r\nKey: va \r\n\r\nhi\r\nPONG\r\n\
+        msg a 7 re.ply 0\r\n\r\nHMSG a 8 re 22 24\r\nNATS/1.0\r\nKey: va \r\n\r\nhi\r\nPONG\r\n\
         HMSG a 9 30 30\r\nNATS/1.0 503 No Responders\r\n\r\n\r\n-ERR 'Authorization Violation'\r\n";
 
     fn all(mut bytes: &[u8]) -> Result<Vec<String>, NotNats> {
@@ -168,8 +168,13 @@ mod tests {
             heard.push(match op {
                 Op::Message(m) => {
                     let (status, key) = (m.status(), m.header("key"));
-                    format!("{} {} {:?} {status:?} {key:?} {:?}", m.subject, m.sid, m.reply,
-                        String::from_utf8_lossy(m.payload))
+                    format!(
+                        "{} {} {:?} {status:?} {key:?} {:?}",
+                        m.subject,
+                        m.sid,
+                        m.reply,
+                        String::from_utf8_lossy(m.payload)
+                    )
                 }
                 op => format!("{op:?}"),
             });
