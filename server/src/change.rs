@@ -6,7 +6,7 @@
 
 use crate::core::{Core, Now};
 use crate::request::Answered;
-use crate::store::{Job, Outcome, Want};
+use crate::store::{Done, Job, Outcome, Want};
 
 impl Core {
     /// Does what a request of `id` wants, now or once it is stored.
@@ -26,12 +26,24 @@ impl Core {
         self.carried_out(Job { ticket, want, since_us: now.us }, outcome, now)
     }
 
+    /// A want has come in the order of all shards, where nothing is kept: all decide alike.
+    pub(crate) fn ordered(&mut self, job: Job, now: Now) {
+        let outcome = self.decide(&job.want);
+        self.stored(Done { job, outcome, begins: false }, now);
+    }
+
     /// What becomes of a want where nothing is kept.
     fn decide(&self, want: &Want) -> Outcome {
         match want {
             Want::Revoke { .. } => Outcome::Noted,
-            // These have shorter ways of their own where nothing is kept.
-            Want::Say { .. } | Want::Account { .. } | Want::Page { .. } => Outcome::Noted,
+            // These come here from other shards only; of one's own there are shorter ways.
+            Want::Say { name, .. } => {
+                let number = self.room_numbers.get(&**name);
+                let latest = number.map_or(0, |number| self.rooms[*number as usize].number);
+                Outcome::Numbered(latest.wrapping_add(1))
+            }
+            Want::Account { name, .. } => Outcome::Added(self.accounts.known(name).is_none()),
+            Want::Page { .. } => Outcome::Noted,
             // There is one from the beginning.
             Want::Key { .. } => Outcome::Noted,
         }

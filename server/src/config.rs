@@ -67,6 +67,8 @@ pub const LOGIN_JOBS_MAX: usize = 512;
 pub const LOGIN_THREADS_MAX: usize = 8;
 /// Tokens that are revoked and have not ended.
 pub const REVOKED_MAX: usize = 1_000_000;
+/// Event loops of one server.
+pub const SHARDS_MAX: usize = 64;
 /// Bytes of wants in one entry of the log that several nodes share, if it is more than one want.
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Entries of the log that one node has under way; what comes meanwhile goes into the next one.
@@ -260,6 +262,8 @@ pub struct Config {
     pub commit: Commit,
     /// What a password costs to check.
     pub hash_cost: HashCost,
+    /// How many event loops share the work, each with its own core and thread.
+    pub shards: usize,
     /// What joins it to other servers; without it, it is alone.
     pub bus: Option<BusConfig>,
     /// Faults to commit on purpose.
@@ -288,6 +292,7 @@ impl Default for Config {
             data: None,
             commit: Commit::Group,
             hash_cost: HashCost::Off,
+            shards: 1,
             bus: None,
             faults: Rules::default(),
             fault_file: None,
@@ -308,6 +313,14 @@ impl Config {
         }
         if self.deliveries_per_second > 0 && self.faults.touch_receivers() {
             return Err("deliveries are either limited or subject to faults, not both".to_owned());
+        }
+        if self.shards == 0 || self.shards > SHARDS_MAX {
+            return Err(format!("there can be 1 to {SHARDS_MAX} shards"));
+        }
+        let is_shaped = self.deliveries_per_second > 0 || self.faults != Rules::default();
+        if self.shards > 1 && (is_shaped || self.bus.is_some()) {
+            let why = "a server of several shards commits no faults, has no throttle, and is alone";
+            return Err(why.to_owned());
         }
         if self.bus.is_some() && self.folder().is_none() {
             return Err("a node of several needs a data folder".to_owned());

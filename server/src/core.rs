@@ -67,6 +67,8 @@ pub(crate) struct Core {
     pub(crate) rooms: Vec<Room>,
     pub(crate) room_numbers: HashMap<Rc<str>, u32>,
     pub(crate) counters: Counters,
+    /// What the other shards of this process have counted, at most a tenth of a second ago.
+    pub(crate) others: Vec<Counters>,
     pub(crate) faulty: Faulty,
     /// Rooms with something to flush.
     pub(crate) dirty: Vec<u32>,
@@ -104,6 +106,7 @@ impl Core {
                 faults: BTreeMap::new(),
                 ..Counters::default()
             },
+            others: Vec::new(),
             faulty: Faulty::new(&config)?,
             dirty: Vec::new(),
             queue: Vec::new(),

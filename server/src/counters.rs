@@ -75,10 +75,19 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The Prometheus text format, version 0.0.4.
-    pub fn prometheus(&self) -> String {
+    /// The Prometheus text format, version 0.0.4; `others` have counted beside these, each in a
+    /// shard of the same server.
+    pub fn prometheus(&self, others: &[Counters]) -> String {
+        // What every shard has in full.
+        const SHARED: [&str; 3] = ["rooms", "messages_total", "nodes"];
         let mut text = String::new();
-        for (name, kind, value) in self.rows() {
+        let others: Vec<_> = others.iter().map(Counters::rows).collect();
+        for (at, (name, kind, value)) in self.rows().into_iter().enumerate() {
+            let values = others.iter().map(|rows| rows[at].2);
+            let value = match SHARED.contains(&name) {
+                true => values.fold(value, u64::max),
+                false => values.sum::<u64>() + value,
+            };
             let _ = writeln!(text, "# TYPE yardstick_{name} {kind}\nyardstick_{name} {value}");
         }
         for (name, label, table) in

@@ -25,8 +25,18 @@ pub(crate) struct Keeping {
     bytes: usize,
     /// How many of the open ones are pages.
     pages: usize,
+    /// Nothing outlives the process: what is wanted is ordered among shards, and there is no past
+    /// but that in memory.
+    pub(crate) is_shallow: bool,
     /// Why the last write failed, if it did.
     pub(crate) trouble: Option<String>,
+}
+
+impl Keeping {
+    /// Where nothing outlives the process, but has an order among shards.
+    pub(crate) fn shallow() -> Keeping {
+        Keeping { is_shallow: true, ..Keeping::default() }
+    }
 }
 
 impl Core {
@@ -174,7 +184,7 @@ impl Core {
     /// Whether a page that memory has given ends before what was asked for does, and the store
     /// has more. `first` is the number of its first message.
     pub(crate) fn is_cut_short(&self, room: u32, before: u32, limit: usize) -> bool {
-        if self.keeping.is_none() || limit == 0 {
+        if self.keeping.as_ref().is_none_or(|keeping| keeping.is_shallow) || limit == 0 {
             return false;
         }
         let room = &self.rooms[room as usize];

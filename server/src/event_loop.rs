@@ -19,6 +19,7 @@ use crate::core::{Core, Now, World};
 use crate::counters::Counters;
 use crate::fault::{Record, Stall};
 use crate::login::HashJob;
+use crate::shards::{self, Shard};
 use crate::store::Job;
 use crate::sys;
 use crate::workers::Workers;
@@ -47,8 +48,9 @@ pub struct Stop(Arc<Signal>);
 #[derive(Default)]
 struct Signal {
     wanted: AtomicBool,
-    waker: Mutex<Option<Arc<Waker>>>,
-    counters: Mutex<Counters>,
+    wakers: Mutex<Vec<Arc<Waker>>>,
+    /// By shard.
+    counters: Mutex<Vec<Counters>>,
 }
 
 impl Stop {
@@ -61,14 +63,16 @@ impl Stop {
     /// [`DRAIN_TIME_MAX`].
     pub fn stop(&self) {
         self.0.wanted.store(true, Ordering::SeqCst);
-        if let Some(waker) = &*self.0.waker.lock().unwrap_or_else(PoisonError::into_inner) {
+        for waker in self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = waker.wake(); // fails only when the loop is gone, which is what we want
         }
     }
 
-    /// The server's counters, at most a tenth of a second old while it is busy.
+    /// The server's counters, at most a tenth of a second old while it is busy; of several shards
+    /// those of the first.
     pub fn counters(&self) -> Counters {
-        self.0.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let list = self.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        list.first().cloned().unwrap_or_default()
     }
 
     fn is_wanted(&self) -> bool {
@@ -134,7 +138,20 @@ pub fn spawn(config: Config, listener: TcpListener) -> io::Result<Handle> {
 }
 
 /// Serves on `listener` until `stop` is pulled.
-pub fn run(mut config: Config, listener: TcpListener, stop: &Stop) -> io::Result<Outcome> {
+pub fn run(config: Config, listener: TcpListener, stop: &Stop) -> io::Result<Outcome> {
+    match config.shards {
+        1 => run_shard(config, listener, stop, None),
+        _ => shards::run(config, listener, stop, unix_ms()),
+    }
+}
+
+/// One event loop, which may be one of several.
+pub(crate) fn run_shard(
+    mut config: Config,
+    listener: TcpListener,
+    stop: &Stop,
+    shard: Option<Shard>,
+) -> io::Result<Outcome> {
     let descriptors = sys::raise_descriptor_limit()?;
     let connections_max = descriptors.saturating_sub(DESCRIPTORS_RESERVED);
     config.connections_max = config.connections_max.min(connections_max);
@@ -142,13 +159,17 @@ pub fn run(mut config: Config, listener: TcpListener, stop: &Stop) -> io::Result
     listener.set_nonblocking(true)?;
     let poll = Poll::new()?;
     let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-    *stop.0.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+    stop.0.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker.clone());
     let mut listener = mio::net::TcpListener::from_std(listener);
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut stalls = config.faults.stalls.clone();
     stalls.sort_by_key(|stall| Reverse(stall.after));
     let start = Instant::now();
-    let (core, workers) = Workers::start(config, &waker, (start, unix_ms()))?;
+    let number = shard.as_ref().map_or(0, |shard| shard.number);
+    let (core, workers) = match shard {
+        None => Workers::start(config, &waker, (start, unix_ms()))?,
+        Some(shard) => Workers::of_shard(config, shard, &waker)?,
+    };
     let sockets =
         Sockets { registry: poll.registry().try_clone()?, streams: Vec::new(), start, workers };
     let event_loop = EventLoop {
@@ -160,6 +181,7 @@ pub fn run(mut config: Config, listener: TcpListener, stop: &Stop) -> io::Result
         accept_at_us: None,
         stalls,
         publish_at_us: 0,
+        shard: number,
     };
     event_loop.run(poll, stop)
 }
@@ -254,6 +276,8 @@ struct EventLoop {
     /// Stalls to come, the next one last.
     stalls: Vec<Stall>,
     publish_at_us: u64,
+    /// Its number among the shards.
+    shard: usize,
 }
 
 impl EventLoop {
@@ -418,8 +442,15 @@ impl EventLoop {
     fn publish(&mut self, stop: &Stop, now_us: u64) {
         if now_us >= self.publish_at_us {
             self.publish_at_us = now_us.saturating_add(PUBLISH_EVERY_US);
-            let mut copy = stop.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
-            copy.clone_from(&self.core.counters);
+            let mut copies = stop.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+            if copies.len() <= self.shard {
+                copies.resize_with(self.shard + 1, Counters::default);
+            }
+            copies[self.shard].clone_from(&self.core.counters);
+            if copies.len() > 1 {
+                let others = copies.iter().enumerate().filter(|(shard, _)| *shard != self.shard);
+                self.core.others = others.map(|(_, counters)| counters.clone()).collect();
+            }
         }
     }
 }

@@ -34,6 +34,7 @@ mod pages;
 mod password;
 mod request;
 mod room;
+mod shards;
 mod store;
 mod sys;
 mod throttle;

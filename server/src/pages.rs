@@ -19,7 +19,9 @@ pub(crate) fn page(path: &str, core: &Core) -> Result<Page, Refusal> {
     match path {
         "/healthz" => Ok(health(core)),
         "/info" => fine("application/json", info(&core.config)),
-        "/metrics" => fine("text/plain; version=0.0.4; charset=utf-8", core.counters.prometheus()),
+        "/metrics" => {
+            fine("text/plain; version=0.0.4; charset=utf-8", core.counters.prometheus(&core.others))
+        }
         yardstick::PATH => Err(Refusal::UpgradeRequired),
         _ => Err(Refusal::NotFound),
     }
@@ -58,6 +60,7 @@ fn info(config: &Config) -> String {
         "unwritable_max_ms": config.unwritable_max.as_millis() as u64,
         "registration": if config.registration { "on" } else { "off" },
         "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
+        "shards": config.shards,
         "service": config.bus.as_ref().map(|bus| &bus.service),
         "hash_cost": config.hash_cost.word(),
         "token_lifetime_ms": config.token_lifetime.as_millis() as u64,

@@ -8,15 +8,18 @@ use std::time::{Duration, Instant};
 
 use mio::{Poll, Waker};
 
+use crate::bus::memory::{Hub, Told};
 use crate::bus::nats::{self, Nats};
 use crate::bus::{Batch, BusConfig, Errand, Health, Line};
 use crate::cluster::Cluster;
 use crate::config::{Commit, Config, LOGIN_THREADS_MAX};
 use crate::core::{Core, Now};
 use crate::desk::Desk;
+use crate::durable::Keeping;
 use crate::login::{HashJob, Hashed};
 use crate::password::Hasher;
-use crate::store::{DataFolder, Done, Job, Store, Want};
+use crate::shards::Shard;
+use crate::store::{DataFolder, Done, Job, Store};
 use crate::sys;
 
 /// From one try to carry out the log to the next, if the disk fails.
@@ -28,6 +31,8 @@ pub(crate) struct Workers {
     store: Option<Desk<Errand, Done>>,
     hash: Option<Desk<HashJob, Hashed>>,
     bus: Option<Bus>,
+    /// Where it meets the other shards, and its number.
+    hub: Option<(Arc<Hub>, usize)>,
     /// Held until the store is closed: fields are dropped in order.
     _folder: Option<DataFolder>,
 }
@@ -86,14 +91,38 @@ impl Workers {
         Ok((core, workers))
     }
 
+    /// A core that is one of several of this process, and the threads it needs for itself.
+    pub(crate) fn of_shard(
+        config: Config,
+        shard: Shard,
+        waker: &Arc<Waker>,
+    ) -> io::Result<(Core, Workers)> {
+        let mut workers = Workers::default();
+        if config.hash_cost.cost().is_some() || config.folder().is_some() {
+            workers.hash = Some(hashers(waker)?);
+        }
+        let mut core = Core::new(config, shard.key)?;
+        match shard.loaded {
+            Some(loaded) => core.restore(loaded)?,
+            None => core.keeping = Some(Keeping::shallow()),
+        }
+        core.cluster = Some(Cluster::new(shard.number as u64));
+        shard.hub.enter(shard.number, waker.clone());
+        workers.hub = Some((shard.hub, shard.number));
+        Ok((core, workers))
+    }
+
     /// Has jobs done: what changes something by way of the bus, if there is one.
     pub(crate) fn store(&self, jobs: &mut Vec<Job>) {
+        if let Some((hub, shard)) = &self.hub {
+            return hub.order(*shard, std::mem::take(jobs));
+        }
         let Some(desk) = &self.store else { return };
         let Some(bus) = &self.bus else {
             return desk.put(&mut jobs.drain(..).map(Errand::Job).collect());
         };
-        let is_page = |job: &Job| matches!(job.want, Want::Page { .. });
-        let (pages, mut wants): (Vec<Job>, Vec<Job>) = jobs.drain(..).partition(is_page);
+        let (pages, mut wants): (Vec<Job>, Vec<Job>) =
+            jobs.drain(..).partition(|job| job.want.is_page());
         if !pages.is_empty() {
             desk.put(&mut pages.into_iter().map(Errand::Job).collect());
         }
@@ -104,6 +133,9 @@ impl Workers {
 
     /// Tells the other nodes news.
     pub(crate) fn announce(&self, sheets: &mut Vec<Vec<u8>>) {
+        if let Some((hub, shard)) = &self.hub {
+            hub.announce(*shard, sheets);
+        }
         if let Some(bus) = &self.bus {
             bus.line.leave(|outgoing| outgoing.sheets.append(sheets));
         }
@@ -125,6 +157,16 @@ impl Workers {
     pub(crate) fn report(&self, core: &mut Core, now: Now) -> io::Result<()> {
         if let Some(desk) = &self.store {
             desk.fetch()?.into_iter().for_each(|done| core.stored(done, now));
+        }
+        if let Some((hub, shard)) = &self.hub {
+            let (told, sheets) = hub.take(*shard)?;
+            for told in told {
+                match told {
+                    Told::Ordered(job) => core.ordered(job, now),
+                    Told::Done(done) => core.stored(done, now),
+                }
+            }
+            sheets.iter().for_each(|sheet| core.hear_news(sheet, now));
         }
         if let Some(bus) = &self.bus {
             let trouble = bus.line.health.trouble()?;

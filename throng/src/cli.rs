@@ -341,6 +341,9 @@ pub(crate) struct ServeArgs {
     /// The name that the servers of one service share
     #[arg(long, requires = "nats", default_value = "yardstick", value_name = "NAME")]
     pub(crate) nats_service: String,
+    /// How many event loops share the work, each in a thread of its own
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) shards: usize,
     /// Starts so many servers behind one port, each with a folder of its own in the data folder
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<usize>,

@@ -7,10 +7,12 @@
 //! carries bytes, so whatever can be wrong with either is tested without one (`tests/several.rs`).
 //!
 //! - `nats`: over a NATS server, the log as a stream of JetStream
+//! - `memory`: between the event loops of one process
 //! - `line`: between the event loop, the bus's thread and the store's
 mod credentials;
 mod entry;
 mod line;
+pub(crate) mod memory;
 pub(crate) mod nats;
 
 use crate::store::Job;

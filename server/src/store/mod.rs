@@ -82,6 +82,22 @@ fn nowhere() -> u32 {
 }
 
 impl Want {
+    /// Whether it changes nothing.
+    pub(crate) fn is_page(&self) -> bool {
+        matches!(self, Want::Page { .. })
+    }
+
+    /// As it is for those who did not ask.
+    pub(crate) fn by_another(&self) -> Want {
+        let mut want = self.clone();
+        match &mut want {
+            Want::Say { room, .. } => *room = NOWHERE,
+            Want::Account { password, .. } => *password = "".into(),
+            _ => {}
+        }
+        want
+    }
+
     /// Memory it holds, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = match self {
@@ -104,7 +120,7 @@ pub(crate) struct Job {
 }
 
 /// What became of a job.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Outcome {
     /// The message is stored under this number.
     Numbered(u32),
@@ -157,8 +173,8 @@ impl Store {
     /// Does jobs: what is to be written first, in one transaction or one each, then what is to be
     /// looked up. What is given back keeps the order of what was written.
     pub(crate) fn carry_out(&mut self, jobs: Vec<Job>) -> Vec<Done> {
-        let is_page = |job: &Job| matches!(job.want, Want::Page { .. });
-        let (pages, mut writes): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_page);
+        let (pages, mut writes): (Vec<Job>, Vec<Job>) =
+            jobs.into_iter().partition(|job| job.want.is_page());
         let mut done = Vec::with_capacity(pages.len() + writes.len());
         while !writes.is_empty() {
             let count = if self.commit == Commit::Message { 1 } else { writes.len() };

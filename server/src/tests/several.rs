@@ -438,7 +438,12 @@ impl Lab {
             self.listen();
             let person = &mut self.people[number];
             let answers = std::mem::take(&mut person.members);
-            assert_eq!(answers, [names.clone()], "seed {}: p{number} in {room}", self.seed);
+            assert_eq!(
+                answers,
+                std::slice::from_ref(&names),
+                "seed {}: p{number} in {room}",
+                self.seed
+            );
             let seen = person.seen.get_mut(room).unwrap();
             seen.sort();
             assert_eq!(*seen, names, "seed {}: p{number} was told of in {room}", self.seed);

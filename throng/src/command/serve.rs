@@ -38,6 +38,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
         fault_file: args.fault_log.clone(),
         registration: on_or_off("--registration", &args.registration)?,
         data: args.data.clone(),
+        shards: args.shards,
         bus: bus(args)?,
         commit,
         hash_cost: match &args.hash_cost {
@@ -49,7 +50,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
     };
     config.check().map_err(Failure::usage)?;
     let unable = |error| Failure::unmeasured(format!("cannot listen on {}: {error}", args.listen));
-    let listener = match args.share_port {
+    let listener = match args.share_port || args.shards > 1 {
         true => server::listen_shared(args.listen).map_err(unable)?,
         false => TcpListener::bind(args.listen).map_err(unable)?,
     };

@@ -7,7 +7,7 @@ use crate::cli::ServeArgs;
 use crate::failure::{Ending, Failure};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -68,11 +68,8 @@ fn look_after(
     signals: &Receiver<i32>,
     fill: impl Fn(&mut Place) -> std::io::Result<()>,
 ) -> std::io::Result<bool> {
-    loop {
-        match signals.recv_timeout(LOOK_EVERY) {
-            Ok(SIGCHLD) | Err(RecvTimeoutError::Timeout) => {}
-            Ok(_) | Err(RecvTimeoutError::Disconnected) => break,
-        }
+    // Any other signal ends it.
+    while let Ok(SIGCHLD) | Err(RecvTimeoutError::Timeout) = signals.recv_timeout(LOOK_EVERY) {
         for place in &mut *places {
             place.looks = place.looks.saturating_add(1);
             if let Some(status) = place.ended()? {
@@ -90,7 +87,9 @@ fn look_after(
     }
     let mut is_fine = true;
     for child in places.iter_mut().filter_map(|place| place.child.as_mut()) {
-        is_fine &= child.wait()?.success();
+        let status = child.wait()?;
+        // Who was just starting does not know yet what else to do with the signal.
+        is_fine &= status.success() || status.signal() == Some(SIGTERM);
     }
     Ok(is_fine)
 }
@@ -145,9 +144,9 @@ fn without(words: impl Iterator<Item = OsString>, options: &[&str]) -> Vec<OsStr
         let is_one = |option: &&str| text == **option;
         let is_glued =
             |option: &&str| text.strip_prefix(*option).is_some_and(|r| r.starts_with('='));
-        if options.iter().any(|option| is_one(option)) {
+        if options.iter().any(is_one) {
             words.next();
-        } else if !options.iter().any(|option| is_glued(option)) {
+        } else if !options.iter().any(is_glued) {
             left.push(word);
         }
     }
