@@ -122,7 +122,7 @@ impl Workers {
             return desk.put(&mut jobs.drain(..).map(Errand::Job).collect());
         };
         let (pages, mut wants): (Vec<Job>, Vec<Job>) =
-            jobs.drain(..).partition(|job| job.want.is_page());
+            jobs.drain(..).partition(|job| job.want.is_look_up());
         if !pages.is_empty() {
             desk.put(&mut pages.into_iter().map(Errand::Job).collect());
         }

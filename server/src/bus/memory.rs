@@ -62,7 +62,7 @@ impl Hub {
         }
         let mut places = self.lock();
         for job in jobs {
-            if job.want.is_page() {
+            if job.want.is_look_up() {
                 places[shard].told.push(Told::Ordered(job));
                 continue;
             }
@@ -78,7 +78,7 @@ impl Hub {
     pub(crate) fn spread(&self, done: Vec<(usize, Done)>) {
         let mut places = self.lock();
         for (shard, done) in done {
-            let is_change = !done.job.want.is_page() && !matches!(done.outcome, Outcome::Failed(_));
+            let is_change = !done.job.want.is_look_up() && !matches!(done.outcome, Outcome::Failed(_));
             for (at, place) in places.iter_mut().enumerate().filter(|_| is_change) {
                 if at != shard {
                     let (job, outcome) = (foreign(&done.job), done.outcome.clone());
@@ -139,7 +139,7 @@ fn foreign(job: &Job) -> Job {
 /// What the store's thread does: what is to be written, then what is to be looked up.
 pub(crate) fn carry_out(store: &mut Store, asked: Vec<Asked>) -> Vec<(usize, Done)> {
     let (pages, writes): (Vec<Asked>, Vec<Asked>) =
-        asked.into_iter().partition(|(_, job)| job.want.is_page());
+        asked.into_iter().partition(|(_, job)| job.want.is_look_up());
     let mut all = Vec::with_capacity(pages.len() + writes.len());
     for part in [writes, pages] {
         let (shards, jobs): (Vec<usize>, Vec<Job>) = part.into_iter().unzip();

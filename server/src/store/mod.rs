@@ -82,8 +82,8 @@ fn nowhere() -> u32 {
 }
 
 impl Want {
-    /// Whether it changes nothing.
-    pub(crate) fn is_page(&self) -> bool {
+    /// Whether it changes nothing and is answered by [`Outcome::Page`].
+    pub(crate) fn is_look_up(&self) -> bool {
         matches!(self, Want::Page { .. })
     }
 
@@ -174,7 +174,7 @@ impl Store {
     /// looked up. What is given back keeps the order of what was written.
     pub(crate) fn carry_out(&mut self, jobs: Vec<Job>) -> Vec<Done> {
         let (pages, mut writes): (Vec<Job>, Vec<Job>) =
-            jobs.into_iter().partition(|job| job.want.is_page());
+            jobs.into_iter().partition(|job| job.want.is_look_up());
         let mut done = Vec::with_capacity(pages.len() + writes.len());
         while !writes.is_empty() {
             let count = if self.commit == Commit::Message { 1 } else { writes.len() };

@@ -303,7 +303,7 @@ impl Lab {
                 let missed: Vec<_> =
                     joined.messages.iter().filter(|message| message.number > after).collect();
                 let numbers: Vec<u32> = missed.iter().map(|message| message.number).collect();
-                // A node may be behind the one where it was; it goes on from there then.
+                assert!(joined.number >= after, "seed {}: {json}", self.seed);
                 let expect: Vec<u32> = (after + 1..=joined.number).collect();
                 assert_eq!(numbers, expect, "seed {}: {json}", self.seed);
                 for message in &missed {
