@@ -78,7 +78,8 @@ impl Hub {
     pub(crate) fn spread(&self, done: Vec<(usize, Done)>) {
         let mut places = self.lock();
         for (shard, done) in done {
-            let is_change = !done.job.want.is_look_up() && !matches!(done.outcome, Outcome::Failed(_));
+            let is_change =
+                !done.job.want.is_look_up() && !matches!(done.outcome, Outcome::Failed(_));
             for (at, place) in places.iter_mut().enumerate().filter(|_| is_change) {
                 if at != shard {
                     let (job, outcome) = (foreign(&done.job), done.outcome.clone());

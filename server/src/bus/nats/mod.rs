@@ -445,3 +445,6 @@ impl Drop for Watch<'_> {
         self.0.bring(&mut Vec::new()); // wakes
     }
 }
+
+#[cfg(test)]
+mod tests;
