@@ -36,7 +36,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// From one look at the clock to the next.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Longest patience with an entry that does not come back.
 const PATIENCE_MAX: Duration = Duration::from_secs(30);
 /// New connections that find the same gap in the log.
