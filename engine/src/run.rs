@@ -139,7 +139,9 @@ impl Run {
         probe.stop();
         scraper.stop();
         probes.pass_on(self.clock.now(), sink);
-        staff.join();
+        for words in staff.join() {
+            sink.record(&remark(self.clock.now(), words));
+        }
         Ok((ending, profiles))
     }
 
@@ -259,10 +261,14 @@ impl Staff {
         }
     }
 
-    fn join(self) {
+    /// Waits until all have ended; gives how those did that did not end well.
+    fn join(self) -> Vec<String> {
         match self {
-            Staff::Here(crew) => crew.join(),
-            Staff::Workers(workers, _) => workers.into_iter().for_each(Worker::join),
+            Staff::Here(crew) => {
+                crew.join();
+                Vec::new()
+            }
+            Staff::Workers(workers, _) => workers.into_iter().filter_map(Worker::join).collect(),
         }
     }
 }

@@ -65,11 +65,15 @@ impl Worker {
         let _ = write(&mut self.orders, order);
     }
 
-    /// Waits until the worker has ended.
-    pub fn join(self) {
+    /// Waits until the worker has ended; gives how, if not well.
+    pub fn join(self) -> Option<String> {
         let Worker { mut child, orders } = self;
         drop(orders);
-        let _ = child.wait();
+        match child.wait() {
+            Ok(status) if status.success() => None,
+            Ok(status) => Some(format!("worker process {} ended: {status}", child.id())),
+            Err(error) => Some(format!("worker process {}: {error}", child.id())),
+        }
     }
 }
 

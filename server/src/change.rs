@@ -6,6 +6,7 @@
 
 use crate::core::{Core, Now};
 use crate::request::Answered;
+use crate::rights;
 use crate::store::{Done, Job, Outcome, Want};
 
 impl Core {
@@ -28,6 +29,11 @@ impl Core {
 
     /// A want has come in the order of all shards, where nothing is kept: all decide alike.
     pub(crate) fn ordered(&mut self, job: Job, now: Now) {
+        if let Want::Say { name, .. } = &job.want
+            && !self.room_numbers.contains_key(&**name)
+        {
+            self.make_room(name);
+        }
         let outcome = self.decide(&job.want);
         self.stored(Done { job, outcome, begins: false }, now);
     }
@@ -36,16 +42,17 @@ impl Core {
     fn decide(&self, want: &Want) -> Outcome {
         match want {
             Want::Revoke { .. } => Outcome::Noted,
-            // These come here from other shards only; of one's own there are shorter ways.
-            Want::Say { name, .. } => {
-                let number = self.room_numbers.get(&**name);
-                let latest = number.map_or(0, |number| self.rooms[*number as usize].number);
-                Outcome::Numbered(latest.wrapping_add(1))
+            Want::Rights { room, by, act } => {
+                Outcome::judged(rights::judge(act, &self.case(room, by, act)), room)
             }
+            Want::Say { name, sender, extra, .. } => {
+                self.decide_say(name, sender, extra.as_deref())
+            }
+            Want::Amend(amend) => self.decide_amend(amend),
+            // It comes here from an order of shards only; else there is a shorter way.
             Want::Account { name, .. } => Outcome::Added(self.accounts.known(name).is_none()),
-            Want::Page { .. } => Outcome::Noted,
-            // There is one from the beginning.
-            Want::Key { .. } => Outcome::Noted,
+            // There is nothing to decide.
+            Want::Page { .. } | Want::Marks(_) | Want::Key { .. } => Outcome::Noted,
         }
     }
 }

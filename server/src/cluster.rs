@@ -9,14 +9,14 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use protocols::yardstick::{FrameWhat, Person, Read, Typing};
+use protocols::yardstick::{FrameWhat, Person, Typing};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{NEWS_BYTES_MAX, NODE_BEAT, NODE_SILENCE_MAX, NODES_MAX, Presence};
 use crate::core::{Core, Now, World};
 use crate::request::{Failure, fail};
 use crate::room::Arrival;
-use crate::store::NOWHERE;
+use crate::store::{Job, NOWHERE, Outcome, Want};
 
 const VERSION: u32 = 1;
 
@@ -314,8 +314,7 @@ impl Core {
                 self.tell_room(&room, &FrameWhat::Typing(what));
             }
             News::Read { room, number, name } => {
-                let what = Read { room: (&*room).into(), number, name: (&*name).into() };
-                self.tell_room(&room, &FrameWhat::Read(what));
+                self.far_read(&room, &name, number);
             }
             News::Ask | News::Bye => {}
         }
@@ -424,13 +423,16 @@ impl Core {
         Ok(())
     }
 
-    /// The room that an entry of the log is about: `number` if we have named it ourselves. Rooms of
+    /// A job with the number that its room has here; `None` if it changes nothing here. Rooms of
     /// the log have no limit of this node's own, since it cannot refuse what the others have.
-    pub(crate) fn room_of_log(&mut self, number: u32, name: &str) -> u32 {
-        match (number, self.room_numbers.get(name)) {
-            (NOWHERE, Some(known)) => *known,
-            (NOWHERE, None) => self.make_room(name),
-            (number, _) => number,
+    pub(crate) fn located(&mut self, mut job: Job, outcome: &Outcome) -> Option<Job> {
+        if let Want::Say { room, name, .. } = &mut job.want
+            && *room == NOWHERE
+        {
+            let Outcome::Numbered(_) = outcome else { return None };
+            let known = self.room_numbers.get(&**name).copied();
+            *room = known.unwrap_or_else(|| self.make_room(name));
         }
+        Some(job)
     }
 }

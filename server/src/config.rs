@@ -23,14 +23,43 @@ pub const ROOM_BYTES_MAX: usize = 64;
 pub const STATUS_BYTES_MAX: usize = 256;
 /// Longest text of a message, in bytes.
 pub const TEXT_BYTES_MAX: usize = 16 * 1024;
+/// Longest key of what is said, in bytes.
+pub const KEY_BYTES_MAX: usize = 64;
+/// Longest reaction, in bytes.
+pub const REACTION_BYTES_MAX: usize = 32;
+/// Different reactions to one message.
+pub const REACTIONS_MAX: usize = 16;
+/// People who react to one message in the same way.
+pub const REACTION_NAMES_MAX: usize = 500;
+/// Read markers of one room.
+pub const MARKS_PER_ROOM_MAX: usize = 20_000;
+/// Read markers of all rooms together.
+pub const MARKS_MAX: usize = 1_000_000;
+/// Read markers that are written in one transaction.
+pub const MARKS_PER_WRITE_MAX: usize = 1_000;
+/// How long read markers collect before they are written.
+pub const MARKS_WRITE_EVERY: Duration = Duration::from_secs(1);
 /// Rooms one connection can be in.
 pub const ROOMS_PER_PERSON_MAX: usize = 256;
 /// Rooms a server has.
 pub const ROOMS_MAX: usize = 10_000;
+/// Rooms in one answer.
+pub const ROOMS_PAGE_MAX: usize = 1_000;
+/// Roles in one room; they come in one answer.
+pub const ROLES_MAX: usize = 20_000;
+/// Roles in all rooms together.
+pub const ROLES_TOTAL_MAX: usize = 1_000_000;
+/// Longest time that slow mode asks to wait.
+pub const SLOW_TIME_MAX: Duration = Duration::from_secs(6 * 3600);
+/// People of one room whose last message is remembered for slow mode; beyond it those are forgotten
+/// who spoke earliest.
+pub const SPEAKERS_MAX: usize = 4_096;
 /// Accounts a server has.
 pub const ACCOUNTS_MAX: usize = 1_000_000;
 /// Messages in one answer.
 pub const PAGE_MESSAGES_MAX: usize = 1_000;
+/// Texts and reactions in one page of messages, in bytes; beyond it fewer messages are given.
+pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Memory for the history of all rooms together, in bytes; beyond it a room forgets its oldest.
 pub const HISTORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Unsent answers of one connection, in bytes; beyond it the connection is a slow consumer.
@@ -254,6 +283,8 @@ pub struct Config {
     pub unwritable_max: Duration,
     /// Whether the first login of a name makes an account of it.
     pub registration: bool,
+    /// Whether the page for people is served.
+    pub page: bool,
     /// How long a token is good.
     pub token_lifetime: Duration,
     /// The folder in which accounts and messages are kept; without one nothing is.
@@ -288,6 +319,7 @@ impl Default for Config {
             lag_bytes_max: 4 * 1024 * 1024,
             unwritable_max: Duration::from_secs(30),
             registration: true,
+            page: true,
             token_lifetime: Duration::from_secs(24 * 3600),
             data: None,
             commit: Commit::Group,

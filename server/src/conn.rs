@@ -80,8 +80,8 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Of what nobody here has asked: serial numbers of connections begin with 1.
-    pub(crate) const NOBODY: Ticket = Ticket { conn: u32::MAX, serial: 0, request: 0 };
+    /// Of what somebody elsewhere has asked: serial numbers of connections begin with 1.
+    pub(crate) const FOREIGN: Ticket = Ticket { conn: u32::MAX, serial: 0, request: u32::MAX };
 }
 
 /// One connection. It owns bytes only while something is unfinished.

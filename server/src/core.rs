@@ -19,10 +19,12 @@ use crate::counters::Counters;
 use crate::durable::Keeping;
 use crate::faulty::Faulty;
 use crate::login::{HashJob, Hashing};
+use crate::marks::MarkWriter;
 use crate::pages;
 use crate::room::Room;
 use crate::store;
 use crate::throttle::Throttle;
+use crate::web;
 
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
@@ -66,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) conns: Slab<Conn>,
     pub(crate) rooms: Vec<Room>,
     pub(crate) room_numbers: HashMap<Rc<str>, u32>,
+    /// The same in the order of names.
+    pub(crate) rooms_by_name: BTreeMap<Rc<str>, u32>,
     pub(crate) counters: Counters,
     /// What the other shards of this process have counted, at most a tenth of a second ago.
     pub(crate) others: Vec<Counters>,
@@ -87,6 +91,8 @@ pub(crate) struct Core {
     pub(crate) hashing: Hashing,
     /// What it knows of other nodes; `None` where it is alone.
     pub(crate) cluster: Option<Cluster>,
+    /// Read markers that are to be written.
+    pub(crate) marks: MarkWriter,
     /// The server is about to stop: rooms do not wait for a fuller flush.
     pub(crate) stopping: bool,
     serial: u64,
@@ -101,6 +107,7 @@ impl Core {
             conns: Slab::new(),
             rooms: Vec::new(),
             room_numbers: HashMap::new(),
+            rooms_by_name: BTreeMap::new(),
             counters: Counters {
                 errors: BTreeMap::new(),
                 faults: BTreeMap::new(),
@@ -118,6 +125,7 @@ impl Core {
             keeping: None,
             hashing: Hashing::default(),
             cluster: None,
+            marks: MarkWriter::default(),
             stopping: false,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
@@ -217,6 +225,11 @@ impl Core {
                 Some(head.consumed)
             }
             _ => {
+                if let Some(file) = self.config.page.then(|| web::at(head.path)).flatten() {
+                    file.write(head.if_none_match, &mut self.conns[id].out);
+                    self.say_goodbye(id, now);
+                    return None;
+                }
                 let page = pages::page(head.path, self);
                 match page {
                     Ok(pages::Page { status, content_type, body }) => {
@@ -377,12 +390,14 @@ impl Core {
             self.faulty.tidy(&mut self.counters);
         }
         self.close_doomed(world);
+        self.write_marks(now.us);
         self.hand_over(world);
         let beat = self.tell_news(now, world);
         let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
-        [rooms, self.faulty.next_due_us(), throttle, sweep, beat].into_iter().flatten().min()
+        let marks = self.marks.next_due_us();
+        [rooms, self.faulty.next_due_us(), throttle, marks, sweep, beat].into_iter().flatten().min()
     }
 
     /// Looks for connections that take too long.
@@ -431,6 +446,7 @@ impl Core {
         let is_sent = |conn: &Conn| conn.out.is_empty() && conn.blocked.is_none();
         is_kept
             && self.hashing.open == 0
+            && self.marks.is_empty()
             && self.dirty.is_empty()
             && self.conns.iter().all(|(_, conn)| conn.doomed || is_sent(conn))
     }

@@ -18,6 +18,8 @@ pub struct Counters {
     pub members: u64,
     /// Rooms known (gauge).
     pub rooms: u64,
+    /// Roles in all rooms together (gauge).
+    pub roles: u64,
     /// Accounts logged in so far.
     pub logins: u64,
     /// Joins so far.
@@ -101,11 +103,12 @@ impl Counters {
         text
     }
 
-    fn rows(&self) -> [(&'static str, &'static str, u64); 31] {
+    fn rows(&self) -> [(&'static str, &'static str, u64); 32] {
         [
             ("connections", "gauge", self.connections),
             ("members", "gauge", self.members),
             ("rooms", "gauge", self.rooms),
+            ("roles", "gauge", self.roles),
             ("accepted_total", "counter", self.accepted),
             ("refused_total", "counter", self.refused),
             ("accept_errors_total", "counter", self.accept_errors),

@@ -5,14 +5,15 @@ use std::io;
 
 use protocols::yardstick::{AnswerWhat, Done, History, Millis, Said};
 
+use crate::auth::is_name;
 use crate::config::{
-    PAGE_MESSAGES_MAX, ROOMS_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
+    PAGE_MESSAGES_MAX, ROOM_BYTES_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
 };
 use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
 use crate::request::{Answered, Failure, fail};
 use crate::room::Stored;
-use crate::store::{self, Job, Loaded, Outcome, Past, Want};
+use crate::store::{self, Job, Loaded, LoadedRoom, Outcome, Past, Want};
 
 /// What waits for the store, and how the store is.
 #[derive(Debug, Default)]
@@ -40,6 +41,18 @@ impl Keeping {
 }
 
 impl Core {
+    /// Whether there is a room of that name, for who decides about it.
+    pub(crate) fn is_room(&self, name: &str) -> bool {
+        let is_shallow = self.keeping.as_ref().is_some_and(|keeping| keeping.is_shallow);
+        let room = self.room_numbers.get(name).map(|number| &self.rooms[*number as usize]);
+        room.is_some_and(|room| !is_shallow || room.number > 0)
+    }
+
+    /// Whether there is a store, with a past of its own.
+    pub(crate) fn has_store(&self) -> bool {
+        self.keeping.as_ref().is_some_and(|keeping| !keeping.is_shallow)
+    }
+
     /// From here on everything is kept; `loaded` is what was kept before.
     pub(crate) fn restore(&mut self, loaded: Loaded) -> io::Result<()> {
         for (name, secret) in &loaded.accounts {
@@ -52,23 +65,34 @@ impl Core {
             self.accounts.revoke(tag, expires_ms);
         }
         for room in loaded.rooms {
-            let number = self.room_or_new(&room.name).map_err(|(_, why)| {
-                io::Error::other(format!("the data folder has an unsound room: {why}"))
-            })?;
-            self.rooms[number as usize].number = room.number;
+            let number = self.restore_room(&room)?;
             for past in room.past {
                 self.remember_past(number, past);
             }
+            self.restore_marks(number, room.reads);
         }
-        debug_assert!(self.rooms.len() <= ROOMS_MAX);
         self.keeping = Some(Keeping::default());
         Ok(())
     }
 
+    /// A room as the store has it. The limit of rooms does not count: it was kept when the room
+    /// was made, by as many as were under way.
+    fn restore_room(&mut self, room: &LoadedRoom) -> io::Result<u32> {
+        let is_sound = is_name(&room.name, ROOM_BYTES_MAX);
+        if !is_sound || self.room_numbers.contains_key(&*room.name) {
+            let why = format!("the data folder has an unsound room {:?}", room.name);
+            return Err(io::Error::other(why));
+        }
+        let number = self.make_room(&room.name);
+        self.rooms[number as usize].number = room.number;
+        self.restore_rights(number, room);
+        Ok(number)
+    }
+
     fn remember_past(&mut self, room: u32, past: Past) {
         let sender = self.accounts.known(&past.sender).unwrap_or_else(|| (&*past.sender).into());
-        let Past { number, text, at_ms, .. } = past;
-        self.remember(room, Stored { number, sender, text, at_ms });
+        let Past { number, text, at_ms, extra, .. } = past;
+        self.remember(room, Stored { number, sender, text, at_ms, extra });
     }
 
     /// Puts a want on the store's desk at the end of the turn, or refuses.
@@ -76,7 +100,7 @@ impl Core {
         let Some(keeping) = &mut self.keeping else {
             return fail("not_stored", "nothing is kept here");
         };
-        let (bytes, pages) = (want.bytes(), usize::from(matches!(want, Want::Page { .. })));
+        let (bytes, pages) = (want.bytes(), usize::from(want.is_look_up()));
         let is_full = keeping.open >= STORE_JOBS_MAX
             || keeping.bytes + bytes > STORE_BYTES_MAX
             || keeping.pages + pages > STORE_PAGES_MAX;
@@ -108,11 +132,12 @@ impl Core {
     /// The store has done a job.
     pub(crate) fn stored(&mut self, done: store::Done, now: Now) {
         let store::Done { job, outcome, begins } = done;
-        if job.ticket != Ticket::NOBODY {
+        if job.ticket != Ticket::FOREIGN {
             self.settle(&job, &outcome, now);
         }
         self.counters.store_commits += u64::from(begins);
         let ticket = job.ticket;
+        let Some(job) = self.located(job, &outcome) else { return };
         let outcome = self.carried_out(job, outcome, now);
         let Some((id, dialect)) = self.asker(ticket) else { return };
         self.answer(id, dialect, ticket.request, outcome);
@@ -123,10 +148,10 @@ impl Core {
         let Some(keeping) = &mut self.keeping else { return };
         keeping.open -= 1;
         keeping.bytes -= job.want.bytes();
-        keeping.pages -= usize::from(matches!(job.want, Want::Page { .. }));
+        keeping.pages -= usize::from(job.want.is_look_up());
         match outcome {
             Outcome::Failed(trouble) => {
-                if !matches!(job.want, Want::Page { .. }) {
+                if !job.want.is_look_up() {
                     keeping.trouble = Some(trouble.to_string());
                 }
                 self.counters.store_errors += 1;
@@ -145,11 +170,27 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         match (job.want, outcome) {
-            (Want::Say { room, name, sender, text, at_ms }, Outcome::Numbered(number)) => {
+            (Want::Say { room, sender, text, at_ms, extra, .. }, Outcome::Numbered(number)) => {
                 let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
-                let room = self.room_of_log(room, &name);
-                self.publish(room, Stored { number, sender, text, at_ms }, now.us);
+                self.spoke(room, &sender, at_ms);
+                let extra = self.remembered(extra);
+                self.publish(room, Stored { number, sender, text, at_ms, extra }, now.us);
                 Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Again { number, at_ms }) => {
+                self.not_spoke(room, &sender);
+                Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
+            }
+            (Want::Amend(amend), Outcome::Changed(is_new)) => {
+                Ok(Some(self.amended(&amend, is_new)))
+            }
+            (Want::Marks(rooms), Outcome::Noted) if job.ticket == Ticket::FOREIGN => {
+                self.marks_of_log(rooms);
+                Ok(None)
+            }
+            (Want::Marks(rooms), outcome) => {
+                self.marks_written(rooms, matches!(outcome, Outcome::Noted), now.us);
+                Ok(None)
             }
             (Want::Account { name, password, secret }, Outcome::Added(is_new)) => {
                 self.registered(job.ticket, is_new, (&name, &password, &secret), now)
@@ -158,14 +199,28 @@ impl Core {
                 self.accounts.revoke(tag, expires_ms);
                 Ok(Some(AnswerWhat::Done(Done {})))
             }
+            (Want::Rights { room, by, act }, Outcome::Noted) => {
+                self.ruled(&room, &by, &act);
+                Ok(Some(AnswerWhat::Done(Done {})))
+            }
             (Want::Page { .. }, Outcome::Page(page)) => {
                 let messages = page.iter().map(Past::message).collect();
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)
             }
             (Want::Key { .. }, _) => Ok(None),
+            (Want::Rights { room, .. }, Outcome::Refused(code, text)) => {
+                Err(self.refused(&room, (code, text)))
+            }
+            (Want::Say { room, sender, .. }, Outcome::Refused(code, text)) => {
+                self.not_spoke(room, &sender);
+                fail(code, text)
+            }
             (_, Outcome::Refused(code, text)) => fail(code, text),
             (want, _) => {
+                if let Want::Say { room, sender, .. } = &want {
+                    self.not_spoke(*room, sender);
+                }
                 if let (Want::Account { .. }, Some((id, _))) = (want, self.asker(job.ticket)) {
                     self.conns[id].logging_in = false;
                 }
@@ -184,7 +239,7 @@ impl Core {
     /// Whether a page that memory has given ends before what was asked for does, and the store
     /// has more. `first` is the number of its first message.
     pub(crate) fn is_cut_short(&self, room: u32, before: u32, limit: usize) -> bool {
-        if self.keeping.as_ref().is_none_or(|keeping| keeping.is_shallow) || limit == 0 {
+        if !self.has_store() || limit == 0 {
             return false;
         }
         let room = &self.rooms[room as usize];

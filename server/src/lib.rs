@@ -3,16 +3,20 @@
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
 //! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
-//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`: storing
-//!   first, answering then
+//! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
+//!   storing first, answering then
+//! - `rights`: who may do what in a room with an owner; `owned`: its state; `moderation`: requests
+//! - `message`, `amend`: replies, keys, edits, reactions; `marks`: how far people have read
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `bus`: several servers that are one; `cluster`: what the core knows of the others
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
+//! - `web`: the page for people
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.
+mod amend;
 mod auth;
 mod avatar;
 mod bus;
@@ -30,15 +34,21 @@ pub mod fault;
 mod faulty;
 mod log;
 mod login;
+mod marks;
+mod message;
+mod moderation;
+mod owned;
 mod pages;
 mod password;
 mod request;
+mod rights;
 mod room;
 mod shards;
 mod store;
 mod sys;
 mod throttle;
 mod token;
+mod web;
 mod workers;
 
 pub use bus::{BusConfig, Credentials};

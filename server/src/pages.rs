@@ -59,6 +59,7 @@ fn info(config: &Config) -> String {
         "lag_bytes_max": config.lag_bytes_max,
         "unwritable_max_ms": config.unwritable_max.as_millis() as u64,
         "registration": if config.registration { "on" } else { "off" },
+        "page": if config.page { "on" } else { "off" },
         "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
         "shards": config.shards,
         "service": config.bus.as_ref().map(|bus| &bus.service),

@@ -4,18 +4,20 @@ use std::rc::Rc;
 
 use protocols::yardstick::{
     AnswerWhat, Avatar, Bytes, Done, Error, FrameWhat, GetHistory, History, Join, Joined, Members,
-    Millis, Person, Pong, Read, Request, RequestWhat, Said, Say, Typing,
+    Millis, Person, Pong, Request, RequestWhat, Said, Say, Typing,
 };
 
+use crate::amend::{check_key, check_text};
 use crate::auth::is_name;
 use crate::avatar::{self, Look};
 use crate::cluster::{News, Remote};
 use crate::config::{
     Avatars, HISTORY_BYTES_MAX, PAGE_MESSAGES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX,
-    ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX, TEXT_BYTES_MAX,
+    ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX,
 };
 use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
+use crate::message::Extra;
 use crate::room::{Arrival, Member, Room, Stored};
 use crate::store::Want;
 
@@ -51,8 +53,22 @@ impl Core {
             }
             Some(RequestWhat::Typing(typing)) => self.typing(id, &typing).map(Some),
             Some(RequestWhat::Read(read)) => self.read(id, &read).map(Some),
+            Some(RequestWhat::Edit(edit)) => self.edit(id, request.id, &edit, now),
+            Some(RequestWhat::Delete(delete)) => self.delete(id, request.id, &delete, now),
+            Some(RequestWhat::React(react)) => self.react(id, request.id, &react, now),
             Some(RequestWhat::Avatar(get)) => self.avatar(&get.hash).map(Some),
             Some(RequestWhat::Revoke(revoke)) => self.revoke(id, request.id, &revoke, now),
+            Some(RequestWhat::Create(create)) => self.create(id, request.id, &create, now),
+            Some(RequestWhat::Configure(wish)) => self.configure(id, request.id, &wish, now),
+            Some(RequestWhat::Grant(grant)) => self.grant(id, request.id, &grant, now),
+            Some(RequestWhat::Kick(kick)) => self.kick(id, request.id, &kick, now),
+            Some(RequestWhat::Rights(get)) => {
+                self.rights(id, dialect, request.id, &get.room).map(|()| None)
+            }
+            Some(RequestWhat::Rooms(get)) => {
+                self.list_rooms(id, dialect, request.id, &get);
+                Ok(None)
+            }
             _ => fail("unknown_request", "this server does not know this request"),
         };
         self.answer(id, dialect, request.id, outcome);
@@ -96,6 +112,7 @@ impl Core {
         if self.conns[id].place(number).is_some() {
             return fail("already_in_room", format!("already in {}", &*join.room));
         }
+        self.check_entry(id, number)?;
         self.check_not_behind(number, join.after)?;
         self.answer_join(id, dialect, request, join, number);
         self.enter(id, dialect, number, join);
@@ -116,7 +133,10 @@ impl Core {
             0 => Vec::new(),
             limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
         };
-        let joined = Joined { number: room.number, messages, people, ..Joined::default() };
+        let role = self.role_word(id, room).into();
+        let reads = if join.reads { room.marks.list() } else { Vec::new() };
+        let number = room.number;
+        let joined = Joined { number, messages, people, reads, role };
         // Built apart: the answer borrows names from all connections.
         let mut bytes = Vec::new();
         put_answer(dialect, request, AnswerWhat::Joined(joined), &mut Vec::new(), &mut bytes);
@@ -160,6 +180,12 @@ impl Core {
         if let Some(number) = self.room_numbers.get(name) {
             return Ok(*number);
         }
+        self.check_new_room(name)?;
+        Ok(self.make_room(name))
+    }
+
+    /// Whether there may be one more room, of that name.
+    pub(crate) fn check_new_room(&self, name: &str) -> Result<(), Failure> {
         if !is_name(name, ROOM_BYTES_MAX) {
             let text = format!("a room's name has 1 to {ROOM_BYTES_MAX} bytes, none of control");
             return fail("bad_room", text);
@@ -167,20 +193,22 @@ impl Core {
         if self.rooms.len() >= ROOMS_MAX {
             return fail("full", format!("at most {ROOMS_MAX} rooms"));
         }
-        Ok(self.make_room(name))
+        Ok(())
     }
 
+    /// Makes a room of a name that no other room has.
     pub(crate) fn make_room(&mut self, name: &str) -> u32 {
         let name: Rc<str> = name.into();
         let number = self.rooms.len() as u32;
         self.rooms.push(Room::new(name.clone(), self.look()));
-        self.room_numbers.insert(name, number);
+        self.room_numbers.insert(name.clone(), number);
+        self.rooms_by_name.insert(name, number);
         self.counters.rooms = self.rooms.len() as u64;
         number
     }
 
     /// The number of a room that `id` is in.
-    fn room_of(&self, id: usize, name: &str) -> Result<u32, Failure> {
+    pub(crate) fn room_of(&self, id: usize, name: &str) -> Result<u32, Failure> {
         let number = self.room_numbers.get(name).copied();
         match number.filter(|number| self.conns[id].place(*number).is_some()) {
             Some(number) => Ok(number),
@@ -201,7 +229,7 @@ impl Core {
         }
     }
 
-    fn leave_room(&mut self, id: usize, number: u32) {
+    pub(crate) fn leave_room(&mut self, id: usize, number: u32) {
         self.release_held(id, number);
         let Some(conn) = self.conns.get_mut(id) else { return };
         let Some(at) = conn.rooms.iter().position(|place| place.room == number) else { return };
@@ -239,25 +267,32 @@ impl Core {
     }
 
     fn say(&mut self, id: usize, request: u32, say: &Say<'_>, now: Now) -> Answered<'static> {
-        if say.text.is_empty() {
-            return fail("empty", "a message has at least one byte");
-        }
-        if say.text.len() > TEXT_BYTES_MAX {
-            return fail("too_long", format!("a message has up to {TEXT_BYTES_MAX} bytes"));
-        }
+        check_text(&say.text)?;
+        check_key(&say.key)?;
         let room_number = self.room_of(id, &say.room)?;
         let Some(sender) = self.conns[id].name.clone() else {
             return fail("login_first", "log in first");
         };
+        let is_owned = self.rooms[room_number as usize].owned.is_some();
+        if is_owned {
+            self.check_say(room_number, &sender, now)?;
+        }
         let (text, at_ms) = ((&*say.text).into(), now.unix_ms);
-        if self.keeping.is_some() {
-            let (name, sender) = ((&*say.room).into(), (&*sender).into());
-            let ticket = self.ticket(id, request);
-            self.keep(ticket, Want::Say { room: room_number, name, sender, text, at_ms }, now.us)?;
-            return Ok(None);
+        let extra = Extra::new(say.reply_to, &say.key);
+        if self.keeping.is_some() || extra.is_some() {
+            let (name, spoken_by) = ((&*say.room).into(), (&*sender).into());
+            let want = Want::Say { room: room_number, name, sender: spoken_by, text, at_ms, extra };
+            let answered = self.change(id, request, want, now)?;
+            if is_owned && answered.is_none() {
+                self.spoke(room_number, &sender, at_ms); // the next may come before it is stored
+            }
+            return Ok(answered);
+        }
+        if is_owned {
+            self.spoke(room_number, &sender, at_ms);
         }
         let number = self.rooms[room_number as usize].number.wrapping_add(1);
-        self.publish(room_number, Stored { number, sender, text, at_ms }, now.us);
+        self.publish(room_number, Stored { number, sender, text, at_ms, extra }, now.us);
         Ok(Some(AnswerWhat::Said(Said { number, at_ms: Millis(at_ms) })))
     }
 
@@ -290,12 +325,22 @@ impl Core {
         if self.config.history == 0 {
             return;
         }
-        let past = &mut self.rooms[room as usize].past;
         self.history_bytes += stored.bytes();
-        past.push_back(stored);
-        while past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
-            let Some(oldest) = past.pop_front() else { break };
+        let has_extra = stored.extra.is_some();
+        self.rooms[room as usize].past.push_back(stored);
+        if has_extra {
+            self.remember_key(room);
+        }
+        self.forget_old(room);
+    }
+
+    /// Forgets what a room, or all of them, cannot remember.
+    pub(crate) fn forget_old(&mut self, room: u32) {
+        let room = &mut self.rooms[room as usize];
+        while room.past.len() > self.config.history || self.history_bytes > HISTORY_BYTES_MAX {
+            let Some(oldest) = room.past.pop_front() else { break };
             self.history_bytes -= oldest.bytes();
+            room.forget_key(&oldest);
         }
     }
 
@@ -378,22 +423,12 @@ impl Core {
 
     fn typing(&mut self, id: usize, typing: &Typing<'_>) -> Result<AnswerWhat<'static>, Failure> {
         let number = self.room_of(id, &typing.room)?;
+        self.check_voice(id, number)?;
         let name = self.conns[id].name.clone().unwrap_or_default();
         let frame = Typing { room: (&*typing.room).into(), name: (&*name).into() };
         self.rooms[number as usize].put(&FrameWhat::Typing(frame), &mut self.scratch);
         self.mark(number);
         self.tell_nodes(|| News::Typing { room: (&*typing.room).into(), name: (&*name).into() });
-        Ok(AnswerWhat::Done(Done {}))
-    }
-
-    fn read(&mut self, id: usize, read: &Read<'_>) -> Result<AnswerWhat<'static>, Failure> {
-        let room = self.room_of(id, &read.room)?;
-        let name = self.conns[id].name.clone().unwrap_or_default();
-        let frame = Read { room: (&*read.room).into(), number: read.number, name: (&*name).into() };
-        self.rooms[room as usize].put(&FrameWhat::Read(frame), &mut self.scratch);
-        self.mark(room);
-        let (room, number) = ((&*read.room).into(), read.number);
-        self.tell_nodes(|| News::Read { room, number, name: (&*name).into() });
         Ok(AnswerWhat::Done(Done {}))
     }
 

@@ -1,6 +1,6 @@
 //! One room: its members by dialect, their logs, its past, and who came and went since the flush.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
 use protocols::yardstick::{FrameWhat, Message, Millis, Person, Presence};
@@ -10,6 +10,9 @@ use crate::cluster::{Far, Remote};
 use crate::config::{Avatars, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX};
 use crate::conn::{Dialect, LANES, put_frame};
 use crate::log::Log;
+use crate::marks::Marks;
+use crate::message::{Extra, PageRoom};
+use crate::owned::Owned;
 
 /// One connection in a room.
 #[derive(Debug)]
@@ -40,22 +43,27 @@ pub(crate) struct Stored {
     pub(crate) sender: Rc<str>,
     pub(crate) text: Box<str>,
     pub(crate) at_ms: u64,
+    pub(crate) extra: Option<Box<Extra>>,
 }
 
 impl Stored {
     /// Memory it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Stored>() + self.text.len()
+        size_of::<Stored>() + self.text.len() + self.extra.as_ref().map_or(0, |extra| extra.bytes())
     }
 
     pub(crate) fn message(&self) -> Message<'_> {
-        Message {
+        let mut message = Message {
             number: self.number,
             sender: (&*self.sender).into(),
             text: (&*self.text).into(),
             at_ms: Millis(self.at_ms),
             ..Message::default()
+        };
+        if let Some(extra) = &self.extra {
+            extra.dress(&mut message);
         }
+        message
     }
 }
 
@@ -164,7 +172,14 @@ pub(crate) struct Room {
     pub(crate) name: Rc<str>,
     /// The number of the latest message.
     pub(crate) number: u32,
+    /// Rights, if the room has an owner.
+    pub(crate) owned: Option<Box<Owned>>,
     pub(crate) past: VecDeque<Stored>,
+    /// The numbers of remembered messages that were said with a key, by sender and key; empty
+    /// where the store looks after keys.
+    pub(crate) keys: HashMap<Box<str>, u32>,
+    /// How far people have read.
+    pub(crate) marks: Marks,
     pub(crate) lanes: [Lane; LANES],
     /// Who is in it on other nodes.
     pub(crate) remotes: BTreeMap<Far, Remote>,
@@ -185,7 +200,10 @@ impl Room {
         Room {
             name,
             number: 0,
+            owned: None,
             past: VecDeque::new(),
+            keys: HashMap::new(),
+            marks: Marks::default(),
             lanes: Default::default(),
             remotes: BTreeMap::new(),
             waiting: VecDeque::new(),
@@ -286,13 +304,17 @@ impl Room {
         Some(Announced { groups, first, bounds })
     }
 
-    /// The latest `limit` messages before number `before` (0: the very latest), oldest first.
+    /// The latest `limit` messages before number `before` (0: the very latest), oldest first;
+    /// fewer if they are long.
     pub(crate) fn page(&self, before: u32, limit: usize) -> Vec<Message<'_>> {
         let end = match before {
             0 => self.past.len(),
             _ => self.past.partition_point(|stored| stored.number < before),
         };
         let start = end.saturating_sub(limit);
-        self.past.range(start..end).map(Stored::message).collect()
+        let mut room = PageRoom::default();
+        let fits = |stored: &&Stored| room.takes(&stored.text, stored.extra.as_deref());
+        let count = self.past.range(start..end).rev().take_while(fits).count();
+        self.past.range(end - count..end).map(Stored::message).collect()
     }
 }

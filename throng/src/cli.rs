@@ -328,6 +328,9 @@ pub(crate) struct ServeArgs {
     /// Whether the first login of a name makes an account of it: on, off
     #[arg(long, default_value = "on")]
     pub(crate) registration: String,
+    /// Whether the page is served on which people can talk: on, off
+    #[arg(long, default_value = "on")]
+    pub(crate) page: String,
     /// Copies what is kept into this file and ends; a server may be using it meanwhile
     #[arg(long, requires = "data", value_name = "FILE")]
     pub(crate) backup: Option<PathBuf>,

@@ -240,6 +240,8 @@ pub struct RequestHead<'a> {
     pub consumed: usize,
     /// Path without the query.
     pub path: &'a str,
+    /// What the client has already: the value of `If-None-Match`.
+    pub if_none_match: Option<&'a str>,
     /// The handshake, when the client asks for an upgrade to WebSocket.
     pub upgrade: Option<Handshake<'a>>,
 }
@@ -294,8 +296,9 @@ pub fn read_request(buf: &[u8]) -> Result<Option<RequestHead<'_>>, Refusal> {
     }
     let target = request.path.unwrap_or("/");
     let path = target.split_once('?').map_or(target, |(path, _)| path);
+    let if_none_match = field(request.headers, "if-none-match");
     let upgrade = read_handshake(request.headers)?;
-    Ok(Some(RequestHead { consumed, path, upgrade }))
+    Ok(Some(RequestHead { consumed, path, if_none_match, upgrade }))
 }
 
 fn read_handshake<'a>(headers: &[httparse::Header<'a>]) -> Result<Option<Handshake<'a>>, Refusal> {
@@ -326,14 +329,19 @@ pub fn write_response(
     for (name, value) in headers {
         push(out, &[name, ": ", value, "\r\n"]);
     }
-    push(out, &["Content-Type: ", content_type, "\r\nContent-Length: "]);
-    push(out, &[&body.len().to_string(), "\r\nConnection: close\r\n\r\n"]);
+    // A 304 has no body, and its length would be that of the body it stands for (RFC 9110 15.4.5).
+    if status != 304 {
+        push(out, &["Content-Type: ", content_type, "\r\n"]);
+        push(out, &["Content-Length: ", &body.len().to_string(), "\r\n"]);
+    }
+    push(out, &["Connection: close\r\n\r\n"]);
     out.extend_from_slice(body);
 }
 
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
+        304 => "Not Modified",
         400 => "Bad Request",
         404 => "Not Found",
         405 => "Method Not Allowed",

@@ -452,5 +452,5 @@ fn the_examples_of_the_document_are_canonical() {
             assert!(frame.what.is_some(), "{json}");
         }
     }
-    assert_eq!(kinds.len(), 11, "there is an example of every request");
+    assert_eq!(kinds.len(), 20, "there is an example of every request");
 }

@@ -1,9 +1,9 @@
 //! A tiny yardstick in memory for the conformance suite: one person, one room, a lively target.
 
 use super::{
-    Answer, AnswerWhat, Avatar, Bytes, Done, Encoding, Error, Frame, FrameWhat, History, Joined,
-    Members, Message, Millis, Person, Pong, Presence, Read, Request, RequestWhat, Rights, Rooms,
-    Said, Typing, Welcome, Yardstick,
+    Answer, AnswerWhat, Avatar, Bytes, Change, Done, Encoding, Error, Frame, FrameWhat, History,
+    Joined, Members, Message, Millis, Person, Pong, Presence, Read, Request, RequestWhat, Rights,
+    Rooms, Said, Typing, Welcome, Yardstick,
 };
 use crate::conformance::{Peer, Row};
 use crate::wire::deflate::{self, Inflated};
@@ -98,6 +98,15 @@ impl Fake {
             }));
             let read = Read { room: "live".into(), number: 2, name: "bob".into() };
             self.tell(FrameWhat::Read(read));
+            // An edited message is no delivery, whatever its text.
+            let (room, name, text) = ("live".into(), "bob".into(), PAST.into());
+            self.tell(FrameWhat::Change(Change {
+                room,
+                number: 2,
+                name,
+                text,
+                ..Change::default()
+            }));
         }
     }
 }

@@ -141,7 +141,7 @@ impl Orderer {
         let entry = read(payload).map_err(|why| format!("entry {position} of the log {why}"))?;
         self.position = position;
         let Entry { life, serial, wants, .. } = entry;
-        let foreign = |want| Job { ticket: Ticket::NOBODY, want, since_us: 0 };
+        let foreign = |want| Job { ticket: Ticket::FOREIGN, want, since_us: 0 };
         let jobs = match self.open.front() {
             Some(first) if life == self.life && serial == first.serial => {
                 self.sent = self.sent.saturating_sub(1);

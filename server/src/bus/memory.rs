@@ -134,7 +134,7 @@ fn wake(places: &[Place]) {
 
 /// A job as those see it who did not ask.
 fn foreign(job: &Job) -> Job {
-    Job { ticket: Ticket::NOBODY, want: job.want.by_another(), since_us: 0 }
+    Job { ticket: Ticket::FOREIGN, want: job.want.by_another(), since_us: 0 }
 }
 
 /// What the store's thread does: what is to be written, then what is to be looked up.

@@ -5,7 +5,9 @@
 
 mod folder;
 mod log;
+mod messages;
 mod read;
+mod rights;
 mod schema;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -18,15 +20,20 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
+use crate::amend::Amend;
 use crate::config::Commit;
 use crate::conn::Ticket;
+use crate::message::Extra;
+use crate::rights::{Act, Refusal};
 
 pub(crate) use folder::DataFolder;
 pub(crate) use log::FollowFailed;
-pub(crate) use read::{Loaded, Past, backup};
+pub(crate) use read::{Loaded, LoadedRoom, Past, backup};
 
 /// How long another process, a backup or an inspection, may keep us from writing.
 const LOCK_TIME_MAX: Duration = Duration::from_secs(5);
+/// Statements that are kept prepared: more than there are.
+const STATEMENTS_MAX: usize = 64;
 
 /// Why the store cannot do what it should, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +51,9 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
+/// The name of a room, and how far people have read there.
+pub(crate) type RoomMarks = (Box<str>, Vec<(Box<str>, u32)>);
+
 /// Something to write or to look up. Where several nodes share a log, it is an entry of it: a field
 /// that is added needs `#[serde(default)]`, and one that is known here only `#[serde(skip)]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,7 +67,13 @@ pub(crate) enum Want {
         sender: Box<str>,
         text: Box<str>,
         at_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        extra: Option<Box<Extra>>,
     },
+    /// A change of a message.
+    Amend(Box<Amend>),
+    /// How far people have read.
+    Marks(Vec<RoomMarks>),
     /// A new account. The password is for who asked, and goes nowhere.
     Account {
         name: Box<str>,
@@ -69,6 +85,8 @@ pub(crate) enum Want {
     Revoke { tag: [u8; 32], expires_ms: u64 },
     /// The key of tokens of all nodes, if there is none yet.
     Key { key: [u8; 32] },
+    /// Something that `by` does by right in a room, or not.
+    Rights { room: Box<str>, by: Box<str>, act: Act },
     /// The latest `limit` messages before number `before`.
     #[serde(skip)]
     Page { name: Box<str>, before: u32, limit: usize },
@@ -101,9 +119,21 @@ impl Want {
     /// Memory it holds, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = match self {
-            Want::Say { name, sender, text, .. } => name.len() + sender.len() + text.len(),
+            Want::Say { name, sender, text, extra, .. } => {
+                let extra = extra.as_ref().map_or(0, |extra| extra.bytes());
+                name.len() + sender.len() + text.len() + extra
+            }
+            Want::Amend(amend) => amend.bytes(),
+            Want::Marks(rooms) => {
+                let mark = |(name, _): &(Box<str>, u32)| name.len() + size_of::<(Box<str>, u32)>();
+                let marks = rooms.iter().flat_map(|(_, marks)| marks).map(mark);
+                marks.sum::<usize>() + size_of::<RoomMarks>() * rooms.len()
+            }
             Want::Account { name, password, secret } => name.len() + password.len() + secret.len(),
             Want::Page { name, .. } => name.len(),
+            Want::Rights { room, by, act } => {
+                room.len() + by.len() + act.who().unwrap_or_default().len()
+            }
             Want::Revoke { .. } | Want::Key { .. } => 0,
         };
         size_of::<Job>() + texts
@@ -124,9 +154,13 @@ pub(crate) struct Job {
 pub(crate) enum Outcome {
     /// The message is stored under this number.
     Numbered(u32),
+    /// It was said before, under this number and at that time; it is not said again.
+    Again { number: u32, at_ms: u64 },
+    /// The message is changed; `false` if it was so already.
+    Changed(bool),
     /// The account is stored; `false` if there was one of that name.
     Added(bool),
-    /// The token is noted.
+    /// It is noted.
     Noted,
     /// What was looked up, oldest first.
     Page(Vec<Past>),
@@ -134,6 +168,16 @@ pub(crate) enum Outcome {
     Refused(&'static str, String),
     /// Nothing was stored.
     Failed(Trouble),
+}
+
+impl Outcome {
+    /// What becomes of an act in a room.
+    pub(crate) fn judged(judgment: Result<(), Refusal>, room: &str) -> Outcome {
+        match judgment.map_err(|why| why.explain(room)) {
+            Ok(()) => Outcome::Noted,
+            Err((code, text)) => Outcome::Refused(code, text),
+        }
+    }
 }
 
 /// A job that is done.
@@ -150,8 +194,11 @@ pub(crate) struct Store {
     db: Connection,
     commit: Commit,
     /// The row of each room that was written to, and the number of its latest message.
-    rooms: HashMap<Box<str>, (i64, u32)>,
+    rooms: Rooms,
 }
+
+/// The rows of rooms, and the number of the latest message of each.
+type Rooms = HashMap<Box<str>, (i64, u32)>;
 
 impl Store {
     /// Opens a database, makes it if there is none, and brings it up to this version.
@@ -164,7 +211,10 @@ impl Store {
             // FULL syncs the log at each commit, NORMAL only when it is written back.
             let level = if commit == Commit::Late { "NORMAL" } else { "FULL" };
             db.pragma_update(None, "synchronous", level)?;
+            // What is deleted or replaced is overwritten with zeros.
+            db.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))?;
             schema::migrate(&mut db)?;
+            db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
             Ok(db)
         };
         Ok(Store { db: open().map_err(wrong)?, commit, rooms: HashMap::new() })
@@ -214,24 +264,13 @@ impl Store {
 }
 
 /// Writes one want into a transaction.
-fn put(
-    change: &Transaction<'_>,
-    rooms: &mut HashMap<Box<str>, (i64, u32)>,
-    want: &Want,
-) -> Result<Outcome, Trouble> {
+fn put(change: &Transaction<'_>, rooms: &mut Rooms, want: &Want) -> Result<Outcome, Trouble> {
     match want {
-        Want::Say { name, sender, text, at_ms, .. } => {
-            let (room, latest) = room(change, rooms, name)?;
-            let Some(number) = latest.checked_add(1) else {
-                return Ok(Outcome::Failed(Trouble("the room has no more numbers".to_owned())));
-            };
-            let insert = "INSERT INTO messages (room, number, sender, text, at_ms) \
-                          VALUES (?1, ?2, ?3, ?4, ?5)";
-            let row = params![room, number, sender, text, *at_ms as i64];
-            change.prepare_cached(insert)?.execute(row)?;
-            rooms.insert(name.clone(), (room, number));
-            Ok(Outcome::Numbered(number))
+        Want::Say { name, sender, text, at_ms, extra, .. } => {
+            messages::say(change, rooms, name, (sender, text, *at_ms), extra.as_deref())
         }
+        Want::Amend(amend) => messages::amend(change, rooms, amend),
+        Want::Marks(marks) => messages::mark(change, rooms, marks),
         Want::Account { name, secret, .. } => {
             let insert = "INSERT OR IGNORE INTO accounts (name, secret) VALUES (?1, ?2)";
             let count = change.prepare_cached(insert)?.execute(params![name, secret])?;
@@ -242,26 +281,32 @@ fn put(
             change.prepare_cached(insert)?.execute(params![&tag[..], *expires_ms as i64])?;
             Ok(Outcome::Noted)
         }
+        Want::Rights { room, by, act } => rights::put(change, room, by, act),
         Want::Key { key } => log::put_key(change, key),
         Want::Page { .. } => Ok(Outcome::Page(Vec::new())), // looked up, never written
     }
 }
 
 /// The row of a room, made if there is none, and the number of its latest message.
-fn room(
-    change: &Transaction<'_>,
-    rooms: &mut HashMap<Box<str>, (i64, u32)>,
-    name: &str,
-) -> Result<(i64, u32), Trouble> {
-    if let Some(known) = rooms.get(name) {
-        return Ok(*known);
-    }
-    let find = "SELECT id, (SELECT coalesce(max(number), 0) FROM messages WHERE room = id) \
-                FROM rooms WHERE name = ?1";
-    let found = change.query_row(find, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    if let Some(found) = found {
+fn room(change: &Transaction<'_>, rooms: &Rooms, name: &str) -> Result<(i64, u32), Trouble> {
+    if let Some(found) = find_room(change, rooms, name)? {
         return Ok(found);
     }
     change.execute("INSERT INTO rooms (name) VALUES (?1)", [name])?;
     Ok((change.last_insert_rowid(), 0))
+}
+
+/// The row of a room, if there is one, and the number of its latest message.
+fn find_room(
+    change: &Transaction<'_>,
+    rooms: &Rooms,
+    name: &str,
+) -> Result<Option<(i64, u32)>, Trouble> {
+    if let Some(known) = rooms.get(name) {
+        return Ok(Some(*known));
+    }
+    let find = "SELECT id, (SELECT coalesce(max(number), 0) FROM messages WHERE room = id) \
+                FROM rooms WHERE name = ?1";
+    let mut find = change.prepare_cached(find)?;
+    Ok(find.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }

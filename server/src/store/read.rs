@@ -9,10 +9,10 @@ use protocols::yardstick::{Message, Millis};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
+use super::rights::{self, LoadedRights};
 use super::{LOCK_TIME_MAX, Store, Trouble, Want, folder};
+use crate::message::{Extra, PageRoom};
 
-/// Texts in one page, in bytes; beyond it fewer messages are given.
-const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Between two tries to begin a backup while something else keeps the database.
 const BACKUP_PAUSE: Duration = Duration::from_millis(20);
 
@@ -23,24 +23,32 @@ pub(crate) struct Past {
     pub(crate) sender: Box<str>,
     pub(crate) text: Box<str>,
     pub(crate) at_ms: u64,
+    pub(crate) extra: Option<Box<Extra>>,
 }
 
 impl Past {
     pub(crate) fn message(&self) -> Message<'_> {
-        Message {
+        let mut message = Message {
             number: self.number,
             sender: (&*self.sender).into(),
             text: (&*self.text).into(),
             at_ms: Millis(self.at_ms),
             ..Message::default()
+        };
+        if let Some(extra) = &self.extra {
+            extra.dress(&mut message);
         }
+        message
     }
 
     fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Past> {
         let (sender, text): (String, String) = (row.get(1)?, row.get(2)?);
-        let at_ms: i64 = row.get(3)?;
+        let (at_ms, edited_ms): (i64, i64) = (row.get(3)?, row.get(5)?);
         let (sender, text) = (sender.into(), text.into());
-        Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64 })
+        let (reply_to, deleted) = (row.get(4)?, row.get(6)?);
+        let extra = Extra { reply_to, edited_ms: edited_ms as u64, deleted, ..Extra::default() };
+        let extra = (extra != Extra::default()).then(|| Box::new(extra));
+        Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64, extra })
     }
 }
 
@@ -52,6 +60,10 @@ pub(crate) struct LoadedRoom {
     pub(crate) number: u32,
     /// The latest messages, oldest first.
     pub(crate) past: Vec<Past>,
+    /// If it has an owner.
+    pub(crate) owned: Option<LoadedRights>,
+    /// How far people have read.
+    pub(crate) reads: Vec<(Box<str>, u32)>,
 }
 
 /// All that a server starts with.
@@ -75,9 +87,9 @@ impl Store {
             let expires_ms: i64 = row.get(1)?;
             Ok((row.get(0)?, expires_ms as u64))
         })?;
-        let mut rooms = self.db.prepare("SELECT name FROM rooms ORDER BY id")?;
-        let names = rooms.query_map([], |row| row.get(0))?;
-        let rooms = names.map(|name| self.load_room(name?, history));
+        let mut rooms = self.db.prepare("SELECT id, name FROM rooms ORDER BY id")?;
+        let rooms = rooms.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rooms = rooms.map(|room| self.load_room(room?, history));
         Ok(Loaded {
             accounts: accounts.collect::<Result<_, _>>()?,
             rooms: rooms.collect::<Result<_, Trouble>>()?,
@@ -85,11 +97,13 @@ impl Store {
         })
     }
 
-    fn load_room(&self, name: String, history: usize) -> Result<LoadedRoom, Trouble> {
+    fn load_room(&self, (id, name): (i64, String), history: usize) -> Result<LoadedRoom, Trouble> {
         let past = self.messages(&name, 0, history.max(1))?;
         let number = past.last().map_or(0, |last| last.number);
         let keep = past.len().min(history);
-        Ok(LoadedRoom { name, number, past: past[past.len() - keep..].to_vec() })
+        let past = past[past.len() - keep..].to_vec();
+        let (owned, reads) = (rights::load(&self.db, id)?, self.reads(&name)?);
+        Ok(LoadedRoom { name, number, past, owned, reads })
     }
 
     /// Looks a page up.
@@ -109,19 +123,22 @@ impl Store {
         let Some(id) = id else { return Ok(Vec::new()) };
         let end = if before == 0 { i64::MAX } else { i64::from(before) };
         let mut select = self.db.prepare_cached(
-            "SELECT number, sender, text, at_ms FROM messages \
+            "SELECT number, sender, text, at_ms, reply_to, edited_ms, deleted FROM messages \
              WHERE room = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
         )?;
         let mut page = Vec::new();
-        let mut bytes = 0;
+        let mut room = PageRoom::default();
         for past in select.query_map(params![id, end, limit as i64], Past::of)? {
             let past = past?;
-            bytes += past.text.len();
-            if bytes > PAGE_BYTES_MAX {
+            if !room.takes(&past.text, None) {
                 break;
             }
             page.push(past);
         }
+        self.add_reactions(id, &mut page)?;
+        let mut room = PageRoom::default();
+        let fits = |past: &&Past| room.takes(&past.text, past.extra.as_deref());
+        page.truncate(page.iter().take_while(fits).count());
         page.reverse();
         Ok(page)
     }

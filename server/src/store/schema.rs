@@ -30,6 +30,36 @@ const STEPS: &[&str] = &[
          tag BLOB PRIMARY KEY,
          expires_ms INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;",
+    "CREATE TABLE owned (
+         room INTEGER PRIMARY KEY REFERENCES rooms,
+         private INTEGER NOT NULL,
+         slow_ms INTEGER NOT NULL
+     ) STRICT;
+     CREATE TABLE roles (
+         room INTEGER NOT NULL REFERENCES owned,
+         name TEXT NOT NULL,
+         role TEXT NOT NULL,
+         PRIMARY KEY (room, name)
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX owners ON roles (room, name) WHERE role = 'owner';",
+    "ALTER TABLE messages ADD COLUMN reply_to INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE messages ADD COLUMN key TEXT;
+     ALTER TABLE messages ADD COLUMN edited_ms INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE messages ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
+     CREATE UNIQUE INDEX messages_key ON messages (room, sender, key) WHERE key IS NOT NULL;
+     CREATE TABLE reactions (
+         room INTEGER NOT NULL REFERENCES rooms,
+         number INTEGER NOT NULL,
+         reaction TEXT NOT NULL,
+         name TEXT NOT NULL,
+         PRIMARY KEY (room, number, reaction, name)
+     ) STRICT, WITHOUT ROWID;
+     CREATE TABLE reads (
+         room INTEGER NOT NULL REFERENCES rooms,
+         name TEXT NOT NULL,
+         number INTEGER NOT NULL,
+         PRIMARY KEY (room, name)
+     ) STRICT, WITHOUT ROWID;",
     "CREATE TABLE log (
          id INTEGER PRIMARY KEY CHECK (id = 0),
          log TEXT NOT NULL,
@@ -104,8 +134,35 @@ mod tests {
             assert_eq!(number(&db, "user_version").unwrap(), VERSION);
         }
         db.execute("INSERT INTO revoked VALUES (x'00', 1)", []).unwrap();
+        db.execute("INSERT INTO owned VALUES (1, 0, 0)", []).unwrap();
+        db.execute("INSERT INTO roles VALUES (1, 'ann', 'owner')", []).unwrap();
         let text: String = db.query_row("SELECT text FROM messages", [], |row| row.get(0)).unwrap();
         assert_eq!(text, "hello");
+    }
+
+    /// What the messages of version 2 become: as if nobody had replied, edited or reacted.
+    #[test]
+    fn old_messages_have_nothing_of_what_came_later() {
+        let mut db = version_one();
+        db.execute_batch(STEPS[1]).unwrap();
+        db.pragma_update(None, "user_version", 2).unwrap();
+        migrate(&mut db).unwrap();
+        let select = "SELECT reply_to, key IS NULL, edited_ms, deleted FROM messages";
+        let row = db
+            .query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
+        assert_eq!(row, Ok((0, true, 0, false)));
+        let insert = "INSERT INTO messages (room, number, sender, text, at_ms, key) \
+                      VALUES (1, ?1, ?2, 'x', 5, ?3)";
+        let rows = [(2, "ann", Some("k"), true), (3, "ann", Some("k"), false)];
+        let others = [(3, "bob", Some("k"), true), (4, "ann", None, true), (5, "ann", None, true)];
+        for (number, sender, key, is_fine) in rows.into_iter().chain(others) {
+            let result = db.execute(insert, rusqlite::params![number, sender, key]);
+            assert_eq!(result.is_ok(), is_fine, "{number} {sender} {key:?}");
+        }
+        let plan = "EXPLAIN QUERY PLAN SELECT number FROM messages \
+                    WHERE room = 1 AND sender = 'ann' AND key = 'k'";
+        let plan: String = db.query_row(plan, [], |row| row.get(3)).unwrap();
+        assert!(plan.contains("messages_key"), "{plan}");
     }
 
     #[test]

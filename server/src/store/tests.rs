@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::amend::How;
 
 /// A folder of a test's own; removed at its end.
 pub(crate) struct Scratch(PathBuf);
@@ -32,16 +33,16 @@ impl Drop for Scratch {
     }
 }
 
-fn job(want: Want) -> Job {
+pub(super) fn job(want: Want) -> Job {
     Job { ticket: Ticket { conn: 0, serial: 1, request: 1 }, want, since_us: 0 }
 }
 
-fn say(name: &str, text: &str) -> Job {
+pub(super) fn say(name: &str, text: &str) -> Job {
     let (name, sender, text) = (name.into(), "ann".into(), text.into());
-    job(Want::Say { room: 0, name, sender, text, at_ms: 1_700_000_000_000 })
+    job(Want::Say { room: 0, name, sender, text, at_ms: 1_700_000_000_000, extra: None })
 }
 
-fn account(name: &str, secret: &str) -> Job {
+pub(super) fn account(name: &str, secret: &str) -> Job {
     job(Want::Account { name: name.into(), password: "".into(), secret: secret.into() })
 }
 
@@ -49,12 +50,12 @@ fn page(name: &str, before: u32, limit: usize) -> Job {
     job(Want::Page { name: name.into(), before, limit })
 }
 
-fn open(path: &Path) -> Store {
+pub(super) fn open(path: &Path) -> Store {
     Store::open(path, Commit::Late).unwrap()
 }
 
 /// What came of each job, in words.
-fn outcomes(store: &mut Store, jobs: Vec<Job>) -> Vec<String> {
+pub(super) fn outcomes(store: &mut Store, jobs: Vec<Job>) -> Vec<String> {
     let word = |done: Done| match done.outcome {
         Outcome::Page(page) => {
             let numbers: Vec<String> = page.iter().map(|past| past.number.to_string()).collect();
@@ -126,7 +127,8 @@ fn a_failed_batch_leaves_nothing_and_the_next_one_has_its_numbers() {
         ["Numbered(2)", "Numbered(1)"]
     );
     let last = format!(
-        "INSERT INTO messages SELECT room, {}, 'a', 't', 0 FROM messages LIMIT 1",
+        "INSERT INTO messages (room, number, sender, text, at_ms) \
+         SELECT room, {}, 'a', 't', 0 FROM messages LIMIT 1",
         u32::MAX
     );
     store.db.execute_batch(&last).unwrap();
@@ -195,4 +197,73 @@ fn a_backup_is_of_one_instant_while_the_store_goes_on() {
         let number = |name| rooms.iter().find(|room| room.name == name).map_or(0, |r| r.number);
         assert_eq!(number("r"), 500 + number("s"));
     }
+}
+
+#[test]
+fn what_was_deleted_or_replaced_is_not_in_the_files() {
+    let scratch = Scratch::new("secure");
+    let path = scratch.path("db");
+    let mut store = open(&path);
+    let texts = ["first secret", "second secret", "harmless"];
+    store.carry_out(texts.iter().map(|text| say("r", text)).collect());
+    let amend = |number, how| {
+        let (room, name) = ("r".into(), "ann".into());
+        job(Want::Amend(Box::new(Amend { room, number, name, at_ms: 5, how })))
+    };
+    let react = How::React { reaction: "third secret".into(), remove: false };
+    store.carry_out(vec![amend(2, react)]);
+    let on_disk = |what: &str| {
+        let files = ["", "-wal"].map(|end| std::fs::read(scratch.path(&format!("db{end}"))));
+        let has = |bytes: Vec<u8>| bytes.windows(what.len()).any(|part| part == what.as_bytes());
+        files.into_iter().any(|bytes| bytes.is_ok_and(has))
+    };
+    assert!(on_disk("first secret") && on_disk("third secret"));
+    let edit = amend(1, How::Edit("short".into()));
+    let told = outcomes(&mut store, vec![edit, amend(2, How::Delete { others: false })]);
+    assert_eq!(told, ["Changed(true)", "Changed(true)"]);
+    drop(store); // the end of the last connection empties the log
+    for (text, is_there) in [
+        ("harmless", true),
+        ("short", true),
+        ("first secret", false),
+        ("second secret", false),
+        ("third secret", false),
+    ] {
+        assert_eq!(on_disk(text), is_there, "{text}");
+    }
+}
+
+#[test]
+fn a_page_with_many_reactions_is_cut_and_the_same_as_in_memory() {
+    use crate::config::{REACTION_NAMES_MAX, REACTIONS_MAX};
+    let scratch = Scratch::new("reactions");
+    let mut store = open(&scratch.path("db"));
+    store.carry_out((1..=4).map(|_| say("r", "x")).collect());
+    let name = |at: usize| format!("{at:064}").into();
+    let react = |(number, kind, at): (u32, usize, usize)| {
+        let how = How::React { reaction: format!("{kind:032}").into(), remove: false };
+        job(Want::Amend(Box::new(Amend {
+            room: "r".into(),
+            number,
+            name: name(at),
+            at_ms: 5,
+            how,
+        })))
+    };
+    for number in [1, 2, 4] {
+        let kinds = 0..REACTIONS_MAX;
+        let all = kinds.flat_map(|kind| (0..REACTION_NAMES_MAX).map(move |at| (number, kind, at)));
+        let told = outcomes(&mut store, all.map(react).collect());
+        assert!(told.iter().all(|word| word == "Changed(true)"));
+    }
+    let told = outcomes(&mut store, vec![react((1, 0, REACTION_NAMES_MAX)), react((3, 0, 0))]);
+    assert!(told[0].contains("\"full\"") && told[1] == "Changed(true)", "{told:?}");
+    let rows = [(0, "page 3 4"), (4, "page 2 3"), (3, "page 2"), (2, "page 1")];
+    for (before, expect) in rows {
+        assert_eq!(outcomes(&mut store, vec![page("r", before, 9)]), [expect], "{before}");
+    }
+    let page = store.load(9, 0).unwrap().rooms.remove(0).past;
+    let reactions = page[1].extra.as_ref().unwrap().reactions.iter();
+    assert!(reactions.clone().count() == REACTIONS_MAX);
+    assert!(reactions.clone().all(|reacted| reacted.names.len() == REACTION_NAMES_MAX));
 }

@@ -11,14 +11,14 @@ use crate::store::{Outcome, Store, Trouble};
 use crate::{Commit, Config, HashCost};
 
 /// A server that keeps things, and its store, which works when a test says so.
-struct Kept {
+pub(super) struct Kept {
     scratch: Scratch,
-    store: Store,
-    net: Net,
+    pub(super) store: Store,
+    pub(super) net: Net,
 }
 
 impl Kept {
-    fn new(config: Config) -> Kept {
+    pub(super) fn new(config: Config) -> Kept {
         let scratch = Scratch::new("durable");
         let store = Store::open(&scratch.path("db"), Commit::Late).unwrap();
         let net = Net::restored(config, 1, &store);
@@ -26,7 +26,7 @@ impl Kept {
     }
 
     /// The next server goes on with the same store; its key is the same, as the folder keeps it.
-    fn restart(self, config: Config) -> Kept {
+    pub(super) fn restart(self, config: Config) -> Kept {
         let Kept { scratch, store, .. } = self;
         drop(store);
         let store = Store::open(&scratch.path("db"), Commit::Late).unwrap();
@@ -34,20 +34,20 @@ impl Kept {
         Kept { scratch, store, net }
     }
 
-    fn commit(&mut self) {
+    pub(super) fn commit(&mut self) {
         self.net.turn();
         self.net.commit(&mut self.store);
     }
 
     /// Dials and logs in, whatever that takes; gives the token.
-    fn person(&mut self, name: &str) -> (usize, String) {
+    pub(super) fn person(&mut self, name: &str) -> (usize, String) {
         let id = self.net.dial(Encoding::Json);
         let heard = self.login(id, name, "pw");
         let (_, rest) = heard.split_once(r#""token":""#).expect(&heard);
         (id, rest.split('"').next().unwrap().to_owned())
     }
 
-    fn login(&mut self, id: usize, name: &str, password: &str) -> String {
+    pub(super) fn login(&mut self, id: usize, name: &str, password: &str) -> String {
         let login = format!(r#"{{"id":1,"login":{{"name":"{name}","password":"{password}"}}}}"#);
         self.net.ask(id, &login);
         for _ in 0..3 {
@@ -58,21 +58,21 @@ impl Kept {
         self.net.hear(id).join("\n")
     }
 
-    fn redeem(&mut self, token: &str) -> String {
+    pub(super) fn redeem(&mut self, token: &str) -> String {
         let id = self.net.dial(Encoding::Proto);
         self.net.ask(id, &format!(r#"{{"id":1,"login":{{"token":"{token}"}}}}"#));
         self.net.turn();
         self.net.hear(id).join("\n")
     }
 
-    fn ask(&mut self, id: usize, json: &str) -> Vec<String> {
+    pub(super) fn ask(&mut self, id: usize, json: &str) -> Vec<String> {
         self.net.ask(id, json);
         self.net.turn();
         self.net.turn();
         self.net.hear(id)
     }
 
-    fn page(&mut self, path: &str) -> String {
+    pub(super) fn page(&mut self, path: &str) -> String {
         let id = self.net.connect();
         self.net.send(id, format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes());
         self.net.turn();

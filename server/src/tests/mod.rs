@@ -1,12 +1,21 @@
 //! Conversations with the core in memory, and a few over loopback.
+mod amends;
+mod amends_kept;
+mod amends_property;
 mod durable;
 mod faults;
 mod kills;
+mod kills_rights;
 mod knobs;
 mod limits;
 mod loopback;
+mod marks;
 mod net;
 mod property;
+mod rights;
+mod rights_kept;
+mod rights_limits;
+mod rights_model;
 mod sessions;
 mod several;
 mod talks;

@@ -8,7 +8,7 @@ use super::net::Net;
 use crate::{Config, Presence};
 
 /// Plays a talk with every mix of encodings of its first two people, plain and compressed.
-fn play(config: &Config, talk: &str) {
+pub(super) fn play(config: &Config, talk: &str) {
     for mix in 0..16 {
         let encodings = [Encoding::ALL[mix & 1], Encoding::ALL[mix >> 1 & 1]];
         let deflate = [mix & 4 != 0, mix & 8 != 0];
@@ -69,13 +69,13 @@ fn hide_token(json: &str) -> String {
     }
 }
 
-const ANN_IN: &str = r#"
+pub(super) const ANN_IN: &str = r#"
     ann> {"id":1,"login":{"name":"ann","password":"pw"}}
     ann< {"answer":{"id":1,"welcome":{"name":"ann","token":"*","expiresMs":"1700086400000"}}}
     ann> {"id":2,"join":{"room":"live","status":"st-a"}}
     ann< {"answer":{"id":2,"joined":{}}}
 "#;
-const BOB_IN: &str = r#"
+pub(super) const BOB_IN: &str = r#"
     bob> {"id":1,"login":{"name":"bob"}}
     bob< {"answer":{"id":1,"welcome":{"name":"bob","token":"*","expiresMs":"1700086400000"}}}
     bob> {"id":2,"join":{"room":"live","status":"st-b","members":true}}

@@ -37,6 +37,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
         faults: args.fault.as_deref().unwrap_or("").parse().map_err(Failure::usage)?,
         fault_file: args.fault_log.clone(),
         registration: on_or_off("--registration", &args.registration)?,
+        page: on_or_off("--page", &args.page)?,
         data: args.data.clone(),
         shards: args.shards,
         bus: bus(args)?,
@@ -58,6 +59,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Ending {
     let stop = Stop::new();
     stop_on_signal(&stop).map_err(unable)?;
     eprintln!("yardstick: ws://{address}{}", protocols::yardstick::PATH);
+    if args.page == "on" {
+        eprintln!("yardstick: people talk at http://{address}/");
+    }
     if args.data.is_none() && !args.ephemeral {
         eprintln!(
             "yardstick: nothing is kept when it ends; --data DIR keeps it, --ephemeral agrees"

@@ -2,6 +2,7 @@
 //! free ports. Each test takes a few seconds at most.
 
 // Starts the binary, bounds its time and memory, and reads what it leaves behind.
+mod browser;
 mod rig;
 mod socketio;
 
@@ -39,6 +40,9 @@ mod durable;
 
 // Several yardsticks that are one, over a real NATS server.
 mod nodes;
+
+// The page of the yardstick, in a real browser.
+mod web;
 
 // Encrypted targets.
 mod tls;

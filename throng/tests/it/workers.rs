@@ -128,6 +128,8 @@ fn a_lost_worker_makes_the_run_invalid() {
     assert_eq!(summary.status, Status::Aborted);
     let told = |what: &str| what.contains("a part of the generator was lost");
     assert!(summary.health.findings.iter().any(|f| told(&f.what)), "{:?}", summary.health);
+    let cause = format!("worker process {} ended: signal: 9", workers[1]);
+    assert!(summary.notes.iter().any(|note| note.contains(&cause)), "{:?}", summary.notes);
 }
 
 /// A worker that is killed while everybody is sent away leaves a run that looks whole but is not:

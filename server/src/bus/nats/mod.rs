@@ -162,7 +162,7 @@ impl Nats {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
         let want = Want::Key { key };
-        self.orderer.offer([Job { ticket: Ticket::NOBODY, want, since_us: 0 }]);
+        self.orderer.offer([Job { ticket: Ticket::FOREIGN, want, since_us: 0 }]);
         Ok(())
     }
 
