@@ -30,8 +30,8 @@ struct Common {
     folder: Option<DataFolder>,
 }
 
-/// Serves by as many event loops as the knobs say, until `stop` is pulled. `listener` must share its
-/// port (see [`sys::listen_shared`]).
+/// Serves by as many event loops as the knobs say, until `stop` is pulled. `listener` must share
+/// its port (see [`sys::listen_shared`]).
 pub(crate) fn run(
     config: Config,
     listener: TcpListener,

@@ -1,8 +1,8 @@
 //! Entries of the log: how wants are written, and how each is carried out exactly once.
 //!
 //! The batches of one life of a node are numbered from 1. A batch counts only if it is the next
-//! one of its life; whoever reads the log decides that alike. So a node that does not know whether a
-//! batch has reached the log says it again, and all behind it, and nothing is doubled, lost or
+//! one of its life; whoever reads the log decides that alike. So a node that does not know whether
+//! a batch has reached the log says it again, and all behind it, and nothing is doubled, lost or
 //! swapped, however long it takes: this is go-back-N, as in TCP.
 
 use std::collections::VecDeque;
