@@ -1,13 +1,19 @@
 //! What can be set, and every limit by its name.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use protocols::wire::origin::Origin;
+
 use crate::bus::BusConfig;
 use crate::fault::Rules;
+use crate::journal::LogForm;
 use crate::password::Cost;
+use crate::sys;
+use crate::tls::Keys;
 
 /// Connections one process holds when it is not told otherwise; the descriptor limit may lower it.
 pub const CONNECTIONS_MAX: usize = 19_900;
@@ -94,6 +100,20 @@ pub const STORE_PAGES_MAX: usize = 64;
 pub const LOGIN_JOBS_MAX: usize = 512;
 /// Most threads that hash passwords; one processor is always left to the event loop.
 pub const LOGIN_THREADS_MAX: usize = 8;
+/// Wrong passwords for one name in a minute, unless it is told otherwise.
+pub const LOGIN_FAILURES: u32 = 10;
+/// Wrong passwords from one address in a minute, unless it is told otherwise.
+pub const LOGIN_FAILURES_PER_ADDRESS: u32 = 100;
+/// Names, and as many addresses, whose wrong passwords are remembered.
+pub const TRIES_MAX: usize = 8_192;
+/// Encrypted bytes of one connection that wait to be sent; beyond them nothing more is taken.
+pub const TLS_WAITING_BYTES_MAX: usize = 32 * 1024;
+/// Lines of the log that wait to be written; beyond them they are dropped and counted.
+pub const LOG_LINES_MAX: usize = 1_024;
+/// Lines of one kind of event in a second; beyond them they are counted only.
+pub const LOG_LINES_PER_SECOND: u32 = 10;
+/// Longest value in a line of the log, in bytes.
+pub const LOG_FIELD_BYTES_MAX: usize = 256;
 /// Tokens that are revoked and have not ended.
 pub const REVOKED_MAX: usize = 1_000_000;
 /// Event loops of one server.
@@ -254,6 +274,34 @@ impl FromStr for HashCost {
     }
 }
 
+/// On which processor the event loop runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pin(pub Option<usize>);
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(processor) => write!(f, "{processor}"),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "none" => Ok(Pin(None)),
+            _ => {
+                let number = word.parse().ok().filter(|number| *number < sys::PROCESSORS_MAX);
+                let help = || format!("a processor is a number from 0, or none, not {word:?}");
+                number.map(|number| Pin(Some(number))).ok_or_else(help)
+            }
+        }
+    }
+}
+
 /// All knobs of a yardstick.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -297,6 +345,22 @@ pub struct Config {
     pub shards: usize,
     /// What joins it to other servers; without it, it is alone.
     pub bus: Option<BusConfig>,
+    /// The certificate; without one nothing is encrypted.
+    pub tls: Option<Keys>,
+    /// Pages from elsewhere that may connect.
+    pub origins: Vec<Origin>,
+    /// Connections from one address at once; 0 is no limit.
+    pub connections_per_address: u32,
+    /// Requests of one connection in a second; 0 is no limit.
+    pub requests_per_second: u32,
+    /// Wrong passwords for one name in a minute; 0 is no limit.
+    pub login_failures: u32,
+    /// Wrong passwords from one address in a minute; 0 is no limit.
+    pub login_failures_per_address: u32,
+    /// What is told on stderr.
+    pub log: LogForm,
+    /// On which processor the event loop runs.
+    pub pin: Pin,
     /// Faults to commit on purpose.
     pub faults: Rules,
     /// Where to write the faults that were committed, one JSON line each.
@@ -326,6 +390,14 @@ impl Default for Config {
             hash_cost: HashCost::Off,
             shards: 1,
             bus: None,
+            tls: None,
+            origins: Vec::new(),
+            connections_per_address: 0,
+            requests_per_second: 0,
+            login_failures: LOGIN_FAILURES,
+            login_failures_per_address: LOGIN_FAILURES_PER_ADDRESS,
+            log: LogForm::Off,
+            pin: Pin(None),
             faults: Rules::default(),
             fault_file: None,
         }
@@ -359,6 +431,14 @@ impl Config {
         }
         if !self.registration && self.folder().is_none() {
             return Err("without registration only a data folder can have accounts".to_owned());
+        }
+        if let Some(processor) = self.pin.0 {
+            let all = sys::processors();
+            if !all.contains(&processor) {
+                let all: Vec<String> = all.iter().map(usize::to_string).collect();
+                let all = all.join(", ");
+                return Err(format!("there is no processor {processor}; this process has {all}"));
+            }
         }
         Ok(())
     }

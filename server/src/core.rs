@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use protocols::wire::deflate::Inflated;
 use protocols::wire::frame::{self, Frame, Limits, Opcode, close_code};
-use protocols::wire::http;
+use protocols::wire::{http, origin};
 use protocols::yardstick::{self, Encoding, Request};
 use slab::Slab;
 
@@ -16,11 +17,14 @@ use crate::cluster::Cluster;
 use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
 use crate::conn::{Conn, Dialect, Phase, Ticket};
 use crate::counters::Counters;
+use crate::door::Door;
 use crate::durable::Keeping;
 use crate::faulty::Faulty;
+use crate::journal::{Field, Journal, Level, Value};
 use crate::login::{HashJob, Hashing};
 use crate::marks::MarkWriter;
 use crate::pages;
+use crate::request::fail;
 use crate::room::Room;
 use crate::store;
 use crate::throttle::Throttle;
@@ -91,6 +95,10 @@ pub(crate) struct Core {
     pub(crate) hashing: Hashing,
     /// What it knows of other nodes; `None` where it is alone.
     pub(crate) cluster: Option<Cluster>,
+    pub(crate) door: Door,
+    pub(crate) journal: Journal,
+    /// When the server was started, Unix milliseconds.
+    pub(crate) start_ms: u64,
     /// Read markers that are to be written.
     pub(crate) marks: MarkWriter,
     /// The server is about to stop: rooms do not wait for a fuller flush.
@@ -125,6 +133,9 @@ impl Core {
             keeping: None,
             hashing: Hashing::default(),
             cluster: None,
+            door: Door::new(&config),
+            journal: Journal::off(),
+            start_ms: 0,
             marks: MarkWriter::default(),
             stopping: false,
             serial: 0,
@@ -133,16 +144,38 @@ impl Core {
         })
     }
 
-    /// Whether one more connection fits.
-    pub(crate) fn has_place(&self) -> bool {
-        self.conns.len() < self.config.connections_max
+    /// Whether one more connection, from there, fits; one that does not is counted.
+    pub(crate) fn has_place(&mut self, address: IpAddr) -> bool {
+        let cause = if self.conns.len() >= self.config.connections_max {
+            self.counters.refused += 1;
+            "full"
+        } else if !self.door.has_place(address) {
+            self.counters.refused_address += 1;
+            "address"
+        } else {
+            return true;
+        };
+        self.note(Level::Warn, "refused", Some(address), &[("cause", Value::Text(cause))]);
+        false
+    }
+
+    /// Tells of an event and where it comes from.
+    pub(crate) fn note(
+        &mut self,
+        level: Level,
+        event: &'static str,
+        address: Option<IpAddr>,
+        fields: &[Field<'_>],
+    ) {
+        self.journal.note_of(level, event, address, fields);
     }
 
     /// A connection was accepted; gives its number.
-    pub(crate) fn open(&mut self, now: Now) -> usize {
+    pub(crate) fn open(&mut self, address: Option<IpAddr>, now: Now) -> usize {
         self.serial += 1;
         self.counters.accepted += 1;
         let id = self.conns.insert(Conn::new(self.serial, now.us));
+        self.door.opened(id, address);
         self.counters.connections = self.conns.len() as u64;
         id
     }
@@ -210,6 +243,11 @@ impl Core {
         };
         match head.upgrade {
             Some(handshake) if head.path == yardstick::PATH => {
+                if !self.is_from_here(id, &handshake) {
+                    let why = "this page is from elsewhere; --origin lets it in";
+                    self.refuse(id, http::Refusal::Forbidden(why), now);
+                    return None;
+                }
                 let chosen = handshake.protocols().find_map(Encoding::of_subprotocol);
                 let Some(encoding) = chosen else {
                     let why = "Sec-WebSocket-Protocol offers no yardstick.v1.json or .proto";
@@ -242,6 +280,18 @@ impl Core {
                 None
             }
         }
+    }
+
+    /// Whether who asks is no page, or one that may connect.
+    fn is_from_here(&mut self, id: usize, handshake: &http::Handshake<'_>) -> bool {
+        let Some(from) = handshake.origin else { return true };
+        if origin::is_allowed(from, handshake.host, &self.config.origins) {
+            return true;
+        }
+        self.counters.refused_origin += 1;
+        let fields = [("cause", Value::Text("origin")), ("origin", Value::Text(from))];
+        self.note(Level::Warn, "refused", self.door.address(id), &fields);
+        false
     }
 
     fn refuse(&mut self, id: usize, refusal: http::Refusal, now: Now) {
@@ -310,6 +360,11 @@ impl Core {
                 self.break_off(id, close_code::BAD_DATA, "JSON is text, protobuf is binary", now);
             }
             _ => match Request::decode(encoding, payload) {
+                Ok(request) if self.door.is_too_fast(id, now.us) => {
+                    let limit = self.config.requests_per_second;
+                    let refusal = fail("too_fast", format!("at most {limit} requests a second"));
+                    self.answer(id, dialect, request.id, refusal);
+                }
                 Ok(request) => self.request(id, dialect, request, now),
                 Err(error) => self.break_off(id, close_code::BAD_DATA, &error.to_string(), now),
             },
@@ -388,6 +443,8 @@ impl Core {
             self.sweep_at_us = now.us + SWEEP_EVERY_US;
             self.sweep(now.us);
             self.faulty.tidy(&mut self.counters);
+            self.journal.tidy();
+            self.counters.log_dropped = self.journal.dropped();
         }
         self.close_doomed(world);
         self.write_marks(now.us);
@@ -418,7 +475,9 @@ impl Core {
             let stuck =
                 |blocked: crate::conn::Blocked| older(blocked.since_us, self.config.unwritable_max);
             if conn.blocked.is_some_and(stuck) && !conn.doomed {
-                self.counters.slow_consumers += 1;
+                self.counters.cut_off("unwritable");
+                let (name, address) = (conn.name.as_deref(), self.door.address(id));
+                self.journal.cut_off(name, address, "unwritable");
                 late.push(id);
             }
         }
@@ -432,6 +491,7 @@ impl Core {
             let id = id as usize;
             self.leave_all(id);
             let conn = self.conns.remove(id);
+            self.door.closed(id);
             if conn.logging_in {
                 self.forget_login(conn.serial, world);
             }

@@ -11,6 +11,7 @@ use crate::config::{
 };
 use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
+use crate::journal::{Level, Value};
 use crate::request::{Answered, Failure, fail};
 use crate::room::Stored;
 use crate::store::{self, Job, Loaded, LoadedRoom, Outcome, Past, Want};
@@ -155,6 +156,8 @@ impl Core {
                     keeping.trouble = Some(trouble.to_string());
                 }
                 self.counters.store_errors += 1;
+                let why = trouble.to_string();
+                self.journal.note(Level::Error, "store_failed", &[("why", Value::Text(&why))]);
             }
             Outcome::Page(_) => self.counters.store_pages += 1,
             _ => keeping.trouble = None,

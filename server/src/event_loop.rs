@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -18,7 +18,9 @@ use crate::config::{Config, DESCRIPTORS_RESERVED, DRAIN_TIME_MAX};
 use crate::core::{Core, Now, World};
 use crate::counters::Counters;
 use crate::fault::{Record, Stall};
+use crate::journal::{Journal, Level, Value};
 use crate::login::HashJob;
+use crate::secure::Secure;
 use crate::shards::{self, Shard};
 use crate::store::Job;
 use crate::sys;
@@ -48,6 +50,8 @@ pub struct Stop(Arc<Signal>);
 #[derive(Default)]
 struct Signal {
     wanted: AtomicBool,
+    /// How often the certificate was to be read again.
+    reloads: AtomicU64,
     wakers: Mutex<Vec<Arc<Waker>>>,
     /// By shard.
     counters: Mutex<Vec<Counters>>,
@@ -63,6 +67,16 @@ impl Stop {
     /// [`DRAIN_TIME_MAX`].
     pub fn stop(&self) {
         self.0.wanted.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Asks the server to read its certificate again.
+    pub fn reload(&self) {
+        self.0.reloads.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
         for waker in self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = waker.wake(); // fails only when the loop is gone, which is what we want
         }
@@ -139,19 +153,69 @@ pub fn spawn(config: Config, listener: TcpListener) -> io::Result<Handle> {
 
 /// Serves on `listener` until `stop` is pulled.
 pub fn run(config: Config, listener: TcpListener, stop: &Stop) -> io::Result<Outcome> {
-    match config.shards {
-        1 => run_shard(config, listener, stop, None),
-        _ => shards::run(config, listener, stop, unix_ms()),
+    prepare(config, listener)?.run(stop)
+}
+
+/// A server that has all it needs and serves nobody yet.
+pub struct Server {
+    address: SocketAddr,
+    kind: Kind,
+}
+
+enum Kind {
+    One(Box<Ready>),
+    Several(Box<Config>, TcpListener),
+}
+
+/// An event loop that has all it needs.
+pub(crate) struct Ready {
+    address: SocketAddr,
+    event_loop: EventLoop,
+    poll: Poll,
+    waker: Arc<Waker>,
+}
+
+impl Server {
+    /// Serves until `stop` is pulled.
+    pub fn run(self, stop: &Stop) -> io::Result<Outcome> {
+        match self.kind {
+            Kind::One(ready) => ready.run(stop),
+            Kind::Several(config, listener) => shards::run(*config, listener, stop, unix_ms()),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 }
 
+impl Ready {
+    /// Serves until `stop` is pulled.
+    pub(crate) fn run(mut self, stop: &Stop) -> io::Result<Outcome> {
+        self.event_loop.core.tell_start(self.address);
+        stop.0.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(self.waker);
+        self.event_loop.run(self.poll, stop)
+    }
+}
+
+/// Opens what is kept and starts the threads; connections wait until it runs. Of several shards
+/// each does so by itself, when it runs.
+pub fn prepare(config: Config, listener: TcpListener) -> io::Result<Server> {
+    let address = listener.local_addr()?;
+    let kind = match config.shards {
+        1 => Kind::One(Box::new(prepare_shard(config, listener, None)?)),
+        _ => Kind::Several(Box::new(config), listener),
+    };
+    Ok(Server { address, kind })
+}
+
 /// One event loop, which may be one of several.
-pub(crate) fn run_shard(
+pub(crate) fn prepare_shard(
     mut config: Config,
     listener: TcpListener,
-    stop: &Stop,
     shard: Option<Shard>,
-) -> io::Result<Outcome> {
+) -> io::Result<Ready> {
     let descriptors = sys::raise_descriptor_limit()?;
     let connections_max = descriptors.saturating_sub(DESCRIPTORS_RESERVED);
     config.connections_max = config.connections_max.min(connections_max);
@@ -159,19 +223,31 @@ pub(crate) fn run_shard(
     listener.set_nonblocking(true)?;
     let poll = Poll::new()?;
     let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-    stop.0.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker.clone());
+    let address = listener.local_addr()?;
     let mut listener = mio::net::TcpListener::from_std(listener);
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut stalls = config.faults.stalls.clone();
     stalls.sort_by_key(|stall| Reverse(stall.after));
+    let journal = Journal::new(config.log, io::stderr(), unix_ms())?;
+    let (secure, pin) = (config.tls.clone().map(Secure::new), config.pin);
     let start = Instant::now();
     let number = shard.as_ref().map_or(0, |shard| shard.number);
-    let (core, workers) = match shard {
+    let (mut core, workers) = match shard {
         None => Workers::start(config, &waker, (start, unix_ms()))?,
         Some(shard) => Workers::of_shard(config, shard, &waker)?,
     };
-    let sockets =
-        Sockets { registry: poll.registry().try_clone()?, streams: Vec::new(), start, workers };
+    if let Some(processor) = pin.0 {
+        sys::pin(processor)?; // behind the threads, which would be pinned with it
+    }
+    core.start_ms = unix_ms();
+    core.journal = journal;
+    let sockets = Sockets {
+        registry: poll.registry().try_clone()?,
+        streams: Vec::new(),
+        secure,
+        start,
+        workers,
+    };
     let event_loop = EventLoop {
         core,
         sockets,
@@ -182,14 +258,17 @@ pub(crate) fn run_shard(
         stalls,
         publish_at_us: 0,
         shard: number,
+        reloads: 0,
     };
-    event_loop.run(poll, stop)
+    Ok(Ready { address, event_loop, poll, waker })
 }
 
 /// The sockets, by the numbers of the core's connections.
 struct Sockets {
     registry: Registry,
     streams: Vec<Option<TcpStream>>,
+    /// What is encrypted, if anything is.
+    secure: Option<Secure>,
     start: Instant,
     workers: Workers,
 }
@@ -206,7 +285,18 @@ impl Sockets {
             self.streams.resize_with(id + 1, || None);
         }
         self.streams[id] = Some(stream);
-        Ok(())
+        match &mut self.secure {
+            Some(secure) => secure.open(id),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends what waits here to be sent; whether nothing waits any longer.
+    fn flush(&mut self, id: usize) -> io::Result<bool> {
+        match (&mut self.secure, self.streams.get_mut(id)) {
+            (Some(secure), Some(Some(stream))) => secure.flush(id, stream),
+            _ => Ok(true),
+        }
     }
 
     fn stream(&mut self, id: usize) -> Option<&mut TcpStream> {
@@ -217,7 +307,12 @@ impl Sockets {
 impl World for Sockets {
     #[inline]
     fn write(&mut self, conn: usize, bytes: &[u8]) -> io::Result<usize> {
-        let Some(stream) = self.stream(conn) else { return Err(ErrorKind::NotConnected.into()) };
+        let Some(Some(stream)) = self.streams.get_mut(conn) else {
+            return Err(ErrorKind::NotConnected.into());
+        };
+        if let Some(secure) = &mut self.secure {
+            return secure.write(conn, stream, bytes);
+        }
         loop {
             match stream.write(bytes) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -227,14 +322,20 @@ impl World for Sockets {
     }
 
     fn finish(&mut self, conn: usize) {
-        if let Some(stream) = self.stream(conn) {
-            let _ = stream.shutdown(Shutdown::Write); // fails only if the peer is gone already
+        let Some(Some(stream)) = self.streams.get_mut(conn) else { return };
+        match &mut self.secure {
+            Some(secure) => secure.finish(conn, stream),
+            // Fails only if the peer is gone already.
+            None => _ = stream.shutdown(Shutdown::Write),
         }
     }
 
     fn close(&mut self, conn: usize) {
         if let Some(slot) = self.streams.get_mut(conn) {
             *slot = None; // closing takes it out of the poller as well
+        }
+        if let Some(secure) = &mut self.secure {
+            secure.close(conn);
         }
     }
 
@@ -278,6 +379,8 @@ struct EventLoop {
     publish_at_us: u64,
     /// Its number among the shards.
     shard: usize,
+    /// How often the certificate was read again.
+    reloads: u64,
 }
 
 impl EventLoop {
@@ -285,12 +388,14 @@ impl EventLoop {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let mut due_us = None;
         while !stop.is_wanted() {
+            self.reload(stop);
             match poll.poll(&mut events, self.patience(due_us)) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
             self.stall(stop);
             let now = self.now();
+            let start_us = now.us;
             self.sockets.workers.report(&mut self.core, now)?;
             for id in std::mem::take(&mut self.unread) {
                 self.read(id, true, now);
@@ -303,12 +408,15 @@ impl EventLoop {
             }
             let now = self.now();
             due_us = self.core.end_turn(now, &mut self.sockets);
+            let end_us = self.sockets.now_us();
+            self.core.counters.turns.add(end_us.saturating_sub(start_us));
             self.publish(stop, now.us);
         }
         self.drain(&mut poll, &mut events)?;
         self.sockets.workers.close();
         self.publish_at_us = 0;
         self.publish(stop, u64::MAX);
+        self.core.tell_stop();
         let faults = std::mem::take(&mut self.core.faulty.records.list);
         Ok(Outcome { counters: self.core.counters, faults })
     }
@@ -322,7 +430,8 @@ impl EventLoop {
             let now = self.now();
             self.sockets.workers.report(&mut self.core, now)?;
             self.core.end_turn(now, &mut self.sockets);
-            if self.core.is_settled() || now.us >= end_us {
+            let is_sent = self.sockets.secure.as_ref().is_none_or(|secure| !secure.is_waiting());
+            if self.core.is_settled() && is_sent || now.us >= end_us {
                 break;
             }
             match poll.poll(events, Some(DRAIN_LOOK_EVERY)) {
@@ -330,7 +439,7 @@ impl EventLoop {
                 _ => {}
             }
             for event in events.iter().filter(|event| event.is_writable()) {
-                self.core.writable(event.token().0, &mut self.sockets);
+                self.writable(event.token().0);
             }
         }
         let now = self.now();
@@ -340,7 +449,20 @@ impl EventLoop {
     }
 
     fn now(&mut self) -> Now {
-        Now { us: self.sockets.now_us(), unix_ms: unix_ms() }
+        let now = Now { us: self.sockets.now_us(), unix_ms: unix_ms() };
+        self.core.journal.now_ms = now.unix_ms;
+        now
+    }
+
+    /// Reads the certificate again if that is asked for; the old one stays if it cannot be read.
+    fn reload(&mut self, stop: &Stop) {
+        let reloads = stop.0.reloads.load(Ordering::SeqCst);
+        if std::mem::replace(&mut self.reloads, reloads) == reloads {
+            return;
+        }
+        let Some(secure) = &mut self.sockets.secure else { return };
+        let outcome = secure.reload();
+        self.core.tell_reload(outcome);
     }
 
     /// How long the next turn may wait for events.
@@ -359,7 +481,7 @@ impl EventLoop {
             WAKER => {}
             Token(id) => {
                 if event.is_writable() {
-                    self.core.writable(id, &mut self.sockets);
+                    self.writable(id);
                 }
                 if event.is_readable() || event.is_read_closed() || event.is_error() {
                     let ended = event.is_read_closed() || event.is_error();
@@ -369,14 +491,22 @@ impl EventLoop {
         }
     }
 
+    fn writable(&mut self, id: usize) {
+        match self.sockets.flush(id) {
+            Ok(true) => self.core.writable(id, &mut self.sockets),
+            Ok(false) => {}
+            Err(_) => self.core.broke(id),
+        }
+    }
+
     fn accept(&mut self, now: Now) {
         self.accept_at_us = None;
         for _ in 0..ACCEPTS_PER_TURN_MAX {
             let Some(listener) = &self.listener else { return };
             match listener.accept() {
-                Ok((stream, _)) if self.core.has_place() => {
+                Ok((stream, peer)) if self.core.has_place(peer.ip()) => {
                     let _ = stream.set_nodelay(true); // without it only latency suffers
-                    let id = self.core.open(now);
+                    let id = self.core.open(Some(peer.ip()), now);
                     if self.sockets.put(id, stream).is_err() {
                         self.core.broke(id);
                     }
@@ -384,7 +514,14 @@ impl EventLoop {
                 Ok((stream, _)) => self.turn_away(stream),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                Err(_) => {
+                Err(error) => {
+                    let why = error.to_string();
+                    self.core.note(
+                        Level::Error,
+                        "accept_failed",
+                        None,
+                        &[("why", Value::Text(&why))],
+                    );
                     // Out of descriptors or memory: what waits in the backlog is tried again.
                     self.core.counters.accept_errors += 1;
                     self.accept_at_us = Some(now.us + ACCEPT_REST.as_micros() as u64);
@@ -396,7 +533,9 @@ impl EventLoop {
     }
 
     fn turn_away(&mut self, mut stream: TcpStream) {
-        self.core.counters.refused += 1;
+        if self.sockets.secure.is_some() {
+            return; // nothing can be said before a handshake, which is what costs
+        }
         let mut answer = Vec::new();
         Refusal::Unavailable.write(&mut answer);
         let _ = stream.read(&mut self.buffer); // unread bytes would turn our answer into a reset
@@ -412,7 +551,9 @@ impl EventLoop {
             match stream.read(&mut self.buffer) {
                 Ok(0) => return self.core.hung_up(id),
                 Ok(length) => {
-                    self.core.receive(id, &mut self.buffer[..length], now);
+                    if !self.receive(id, length, now) {
+                        return;
+                    }
                     if length < READ_BYTES_MAX && !ended {
                         return;
                     }
@@ -423,6 +564,20 @@ impl EventLoop {
             }
         }
         self.unread.push(id);
+    }
+
+    /// Gives the core what was read; whether the connection goes on.
+    #[inline]
+    fn receive(&mut self, id: usize, length: usize, now: Now) -> bool {
+        let EventLoop { core, sockets, buffer, .. } = self;
+        let bytes = &mut buffer[..length];
+        match (&mut sockets.secure, sockets.streams.get_mut(id)) {
+            (Some(secure), Some(Some(stream))) => secure.read(id, stream, bytes, core, now),
+            _ => {
+                core.receive(id, bytes, now);
+                true
+            }
+        }
     }
 
     /// Serves nobody for as long as the rules have it.

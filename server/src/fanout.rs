@@ -32,7 +32,9 @@ impl Core {
             }
             let Some(conn) = self.conns.get(id as usize) else { continue };
             if conn.pending().len() > ANSWER_BYTES_MAX && !conn.doomed {
-                self.counters.slow_consumers += 1;
+                self.counters.cut_off("answers");
+                let address = self.door.address(id as usize);
+                self.journal.cut_off(conn.name.as_deref(), address, "answers");
                 self.doom(id as usize);
             }
         }
@@ -78,6 +80,7 @@ impl Core {
 
     fn flush_room(&mut self, number: u32, world: &mut impl World) {
         self.counters.flushes += 1;
+        self.note_flush_wait(number, world);
         let announced = self.rooms[number as usize].announce(&mut self.scratch);
         for dialect in Dialect::ALL {
             self.flush_lane(number, dialect, announced.as_ref(), world);
@@ -122,7 +125,8 @@ impl Core {
             let lag = (end - member.cursor) as usize;
             let waits = conn.blocked.is_some() || sendable < end;
             if lag > self.config.lag_bytes_max && waits && !conn.doomed {
-                self.counters.slow_consumers += 1;
+                self.counters.cut_off("lag");
+                self.journal.cut_off(conn.name.as_deref(), self.door.address(id), "lag");
                 conn.doomed = true;
                 self.doomed.push(member.conn);
             }

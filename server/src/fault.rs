@@ -204,7 +204,13 @@ pub(crate) struct Records {
 impl Records {
     /// Records in memory and, if wanted, in a new file.
     pub(crate) fn new(path: Option<&Path>) -> io::Result<Records> {
-        let file = path.map(File::create).transpose()?.map(BufWriter::new);
+        let create = |path: &Path| {
+            let unable = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+            };
+            File::create(path).map_err(unable)
+        };
+        let file = path.map(create).transpose()?.map(BufWriter::new);
         Ok(Records { list: Vec::new(), file })
     }
 

@@ -9,6 +9,7 @@
 //! - `message`, `amend`: replies, keys, edits, reactions; `marks`: how far people have read
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
+//! - `door`, `tls`, `secure`: who may come, how, how fast; `journal`, `telling`: what is told of it
 //! - `bus`: several servers that are one; `cluster`: what the core knows of the others
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `web`: the page for people
@@ -27,11 +28,13 @@ mod conn;
 mod core;
 mod counters;
 mod desk;
+mod door;
 mod durable;
 mod event_loop;
 mod fanout;
 pub mod fault;
 mod faulty;
+mod journal;
 mod log;
 mod login;
 mod marks;
@@ -43,19 +46,25 @@ mod password;
 mod request;
 mod rights;
 mod room;
+mod secure;
 mod shards;
 mod store;
 mod sys;
+mod telling;
 mod throttle;
+mod tls;
 mod token;
 mod web;
 mod workers;
 
 pub use bus::{BusConfig, Credentials};
-pub use config::{Avatars, Commit, Config, HashCost, Presence, check_exposure};
+pub use config::{Avatars, Commit, Config, HashCost, Pin, Presence, check_exposure};
 pub use counters::Counters;
-pub use event_loop::{Handle, Outcome, Stop, run, spawn};
+pub use event_loop::{Handle, Outcome, Server, Stop, prepare, run, spawn};
+pub use journal::LogForm;
+pub use protocols::wire::origin::Origin;
 pub use sys::{hold_port, listen_shared};
+pub use tls::Keys;
 pub use token::{Token, Tokens};
 
 /// Copies the database of a data folder into a new file, whether a server is using it or not.

@@ -10,6 +10,7 @@ use crate::config::{
 };
 use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
+use crate::journal::{Level, Value};
 use crate::password::{Task, Verdict};
 use crate::request::{Answered, Failure, fail};
 use crate::store::Want;
@@ -59,9 +60,29 @@ impl Core {
             let ticket = self.ticket(id, request);
             return self.login_by_password(ticket, &login.name, &login.password, now);
         }
-        let (name, expires_ms, _) =
-            self.accounts.redeem(&login.token, now.unix_ms).map_err(explain)?;
-        Ok(Some(self.welcome(id, name, expires_ms)))
+        match self.accounts.redeem(&login.token, now.unix_ms) {
+            Ok((name, expires_ms, _)) => Ok(Some(self.welcome(id, name, expires_ms))),
+            Err(denial) => {
+                self.note(Level::Warn, "token_refused", self.door.address(id), &[]);
+                Err(explain(denial))
+            }
+        }
+    }
+
+    /// A password was wrong.
+    fn login_failed(&mut self, id: usize, name: &str, now: Now) -> Failure {
+        self.door.failed(id, name, now.us);
+        let address = self.door.address(id);
+        self.note(Level::Warn, "login_failed", address, &[("name", Value::Text(name))]);
+        explain(Denial::Denied)
+    }
+
+    /// Refuses to look at a password where too many were wrong.
+    fn check_tries(&self, id: usize, name: &str, now: Now) -> Result<(), Failure> {
+        match self.door.is_over(id, name, now.us) {
+            true => fail("too_many_tries", "too many wrong passwords; try again in a minute"),
+            false => Ok(()),
+        }
     }
 
     fn login_by_password(
@@ -71,7 +92,13 @@ impl Core {
         password: &str,
         now: Now,
     ) -> Answered<'static> {
-        match self.accounts.check(name, password).map_err(explain)? {
+        let id = ticket.conn as usize;
+        self.check_tries(id, name, now)?;
+        let step = match self.accounts.check(name, password) {
+            Err(Denial::Denied) => return Err(self.login_failed(id, name, now)),
+            step => step.map_err(explain)?,
+        };
+        match step {
             Step::In(name) => Ok(Some(self.welcome_anew(ticket, name, now))),
             Step::New(secret) => self.register(ticket, name, password, secret, now),
             Step::Hash(task) => {
@@ -82,7 +109,7 @@ impl Core {
                 let (name, password) = (name.into(), password.into());
                 self.hashing.jobs.push(HashJob { ticket, name, password, task, since_us: now.us });
                 self.hashing.open += 1;
-                self.conns[ticket.conn as usize].logging_in = true;
+                self.conns[id].logging_in = true;
                 Ok(None)
             }
         }
@@ -105,9 +132,13 @@ impl Core {
         self.conns[id].logging_in = false;
         let (ticket, name, password) = (job.ticket, &*job.name, &*job.password);
         let known = self.accounts.known(name);
+        // Of many that were hashed at once, those behind the limit are told nothing either.
+        let is_check = matches!(verdict, Verdict::Passed(_));
+        let tries = if is_check { self.check_tries(id, name, now) } else { Ok(()) };
         let outcome = match (verdict, known) {
+            _ if tries.is_err() => tries.map(|()| None),
             (Verdict::Passed(true), Some(name)) => Ok(Some(self.welcome_anew(ticket, name, now))),
-            (Verdict::Passed(_), _) => Err(explain(Denial::Denied)),
+            (Verdict::Passed(_), _) => Err(self.login_failed(id, name, now)),
             // Somebody else was faster: it is their password that counts.
             (Verdict::Made(_), Some(_)) => self.login_by_password(ticket, name, password, now),
             (Verdict::Made(hash), None) => {

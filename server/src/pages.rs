@@ -5,6 +5,7 @@ use protocols::yardstick;
 
 use crate::config::{Commit, Config};
 use crate::core::Core;
+use crate::{counters, sys};
 
 /// What is answered to a plain request.
 pub(crate) struct Page {
@@ -20,7 +21,9 @@ pub(crate) fn page(path: &str, core: &Core) -> Result<Page, Refusal> {
         "/healthz" => Ok(health(core)),
         "/info" => fine("application/json", info(&core.config)),
         "/metrics" => {
-            fine("text/plain; version=0.0.4; charset=utf-8", core.counters.prometheus(&core.others))
+            let process = counters::process(&sys::usage(), core.start_ms);
+            let text = core.counters.prometheus(&core.others) + &process;
+            fine("text/plain; version=0.0.4; charset=utf-8", text)
         }
         yardstick::PATH => Err(Refusal::UpgradeRequired),
         _ => Err(Refusal::NotFound),
@@ -63,6 +66,14 @@ fn info(config: &Config) -> String {
         "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
         "shards": config.shards,
         "service": config.bus.as_ref().map(|bus| &bus.service),
+        "tls": if config.tls.is_some() { "on" } else { "off" },
+        "origins": config.origins.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "connections_per_address": config.connections_per_address,
+        "requests_per_second": config.requests_per_second,
+        "login_failures": config.login_failures,
+        "login_failures_per_address": config.login_failures_per_address,
+        "log": config.log.word(),
+        "pin": config.pin.to_string(),
         "hash_cost": config.hash_cost.word(),
         "token_lifetime_ms": config.token_lifetime.as_millis() as u64,
         "faults": {

@@ -17,6 +17,7 @@ use crate::config::{
 };
 use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
+use crate::journal::{Level, Value};
 use crate::message::Extra;
 use crate::room::{Arrival, Member, Room, Stored};
 use crate::store::Want;
@@ -87,12 +88,23 @@ impl Core {
             Ok(Some(what)) => what,
             Err((code, text)) => {
                 *self.counters.errors.entry(code).or_default() += 1;
+                self.note_limit(id, code);
                 AnswerWhat::Error(Error { code: code.into(), text: text.into() })
             }
         };
         let out = &mut self.conns[id].out;
         put_answer(dialect, request, what, &mut self.scratch, out);
         self.enqueue(id);
+    }
+
+    /// Tells that a limit was reached, if that is what the code of an error says.
+    fn note_limit(&mut self, id: usize, code: &'static str) {
+        if !["busy", "full", "too_fast", "too_many_tries"].contains(&code) {
+            return;
+        }
+        let name = self.conns[id].name.as_deref().unwrap_or("");
+        let fields = [("code", Value::Text(code)), ("name", Value::Text(name))];
+        self.journal.note_of(Level::Warn, "limit", self.door.address(id), &fields);
     }
 
     fn join(
@@ -300,6 +312,7 @@ impl Core {
     pub(crate) fn publish(&mut self, room_number: u32, stored: Stored, now_us: u64) {
         let room = &mut self.rooms[room_number as usize];
         room.number = stored.number;
+        room.unflushed_since_us.get_or_insert(now_us);
         let receivers = room.len() as u32;
         self.counters.messages += 1;
         self.counters.deliveries += u64::from(receivers);

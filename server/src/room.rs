@@ -191,6 +191,8 @@ pub(crate) struct Room {
     group_first: u64,
     /// In the list of rooms that have something to flush.
     pub(crate) dirty: bool,
+    /// When the oldest message was said that no flush has sent, in microseconds since the start.
+    pub(crate) unflushed_since_us: Option<u64>,
     /// The next flush does not start before.
     pub(crate) flush_at_us: u64,
 }
@@ -211,6 +213,7 @@ impl Room {
             groups: Vec::new(),
             group_first: 1,
             dirty: false,
+            unflushed_since_us: None,
             flush_at_us: 0,
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::bus::memory::{Asked, Hub, carry_out};
 use crate::config::Config;
 use crate::desk::Desk;
-use crate::event_loop::{Outcome, Stop, run_shard};
+use crate::event_loop::{Outcome, Stop, prepare_shard};
 use crate::store::{DataFolder, Loaded, Store, Trouble};
 use crate::sys;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(
             let name = format!("shard {}", shard.number);
             let body = move || {
                 let _end = End(stop); // one that ends ends all
-                run_shard(config, listener, stop, Some(shard))
+                prepare_shard(config, listener, Some(shard))?.run(stop)
             };
             threads.push(std::thread::Builder::new().name(name).spawn_scoped(scope, body)?);
         }

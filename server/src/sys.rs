@@ -1,4 +1,5 @@
-//! The system calls the standard library lacks: descriptor limit, backlog, thread time, scheduling.
+//! The system calls the standard library lacks: descriptor limit, backlog, thread time, scheduling,
+//! and what this process uses.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -88,9 +89,105 @@ pub(crate) fn burn_cpu(nanoseconds: u64) {
     }
 }
 
+/// Processors a set of them can name.
+pub(crate) const PROCESSORS_MAX: usize = libc::CPU_SETSIZE as usize;
+
+/// The processors this thread may run on.
+pub(crate) fn processors() -> Vec<usize> {
+    // SAFETY: a set of processors is plain numbers, for which zero is a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: sched_getaffinity writes at most `size` bytes to the set and keeps no pointer.
+    if unsafe { libc::sched_getaffinity(0, size, &mut set) } != 0 {
+        return Vec::new();
+    }
+    // SAFETY: CPU_ISSET reads the set, and the numbers are below its size.
+    (0..PROCESSORS_MAX).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+}
+
+/// From now on this thread, and those it starts, run on that processor only.
+pub(crate) fn pin(processor: usize) -> io::Result<()> {
+    // SAFETY: as above.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    assert!(processor < PROCESSORS_MAX);
+    // SAFETY: CPU_SET writes to the set, and the number is below its size.
+    unsafe { libc::CPU_SET(processor, &mut set) };
+    // SAFETY: sched_setaffinity reads the set and keeps no pointer.
+    match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What this process uses; what cannot be known is `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Usage {
+    pub(crate) cpu_s: Option<f64>,
+    pub(crate) resident_bytes: Option<u64>,
+    pub(crate) virtual_bytes: Option<u64>,
+    pub(crate) descriptors: Option<u64>,
+    pub(crate) descriptors_max: Option<u64>,
+    pub(crate) threads: Option<u64>,
+}
+
+/// What this process uses now. Bounded work: descriptors are not listed one by one.
+pub(crate) fn usage() -> Usage {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let pages = read("/proc/self/statm");
+    let mut pages = pages.split(' ').map(|word| word.parse::<u64>().ok());
+    let status = read("/proc/self/status");
+    let threads = status.lines().find_map(|line| line.strip_prefix("Threads:"));
+    // Since Linux 6.2 the size of this folder is how many are open; before it is 0.
+    let open = std::fs::metadata("/proc/self/fd").ok().map(|folder| folder.len());
+    // SAFETY: sysconf takes a number and gives one.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok();
+    let bytes = |pages: Option<Option<u64>>| Some(pages?? * page?);
+    Usage {
+        cpu_s: process_cpu_s(),
+        virtual_bytes: bytes(pages.next()),
+        resident_bytes: bytes(pages.next()),
+        descriptors: open.filter(|open| *open > 0),
+        descriptors_max: raise_descriptor_limit().ok().map(|limit| limit as u64),
+        threads: threads.and_then(|count| count.trim().parse().ok()),
+    }
+}
+
+/// Processor time all threads of this process have used, in seconds.
+fn process_cpu_s() -> Option<f64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: clock_gettime writes to the struct it is given and keeps no pointer.
+    match unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) } {
+        0 => Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pinned_thread_runs_on_one_processor() {
+        let all = processors();
+        let last = *all.last().unwrap();
+        std::thread::spawn(move || {
+            pin(last).unwrap();
+            assert_eq!(processors(), [last]);
+            assert!(pin(PROCESSORS_MAX - 1).is_err());
+        })
+        .join()
+        .unwrap();
+        assert_eq!(processors(), all, "other threads are free");
+    }
+
+    #[test]
+    fn usage_is_plausible() {
+        let usage = usage();
+        assert!(usage.cpu_s.unwrap() > 0.0 && usage.threads.unwrap() > 0);
+        assert!(usage.resident_bytes.unwrap() > 1 << 20);
+        assert!(usage.virtual_bytes.unwrap() >= usage.resident_bytes.unwrap());
+        assert!(usage.descriptors.is_none_or(|open| open < usage.descriptors_max.unwrap()));
+    }
 
     #[test]
     fn what_is_burnt_is_processor_time() {

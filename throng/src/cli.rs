@@ -1,8 +1,12 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use server::config as limits;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A performance laboratory for chat servers.
 #[derive(Debug, Parser)]
@@ -45,7 +49,7 @@ pub(crate) enum Command {
     /// Draws the reports of a run directory again
     Report(ReportArgs),
     /// Serves the yardstick: throng's own small chat server
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Lists the targets that throng can start
     Targets(FolderArgs),
     /// Lists the protocols, with their verbs, features and options
@@ -55,6 +59,43 @@ pub(crate) enum Command {
     /// (Started by throng itself.)
     #[command(hide = true)]
     Worker,
+}
+
+/// What the variables of the environment begin with that are settings of the yardstick.
+const SERVE_PREFIX: &str = "THRONG_SERVE_";
+
+impl Cli {
+    /// The grammar: every setting of `serve` is a variable of the environment as well.
+    pub(crate) fn grammar() -> clap::Command {
+        let variable = |arg: clap::Arg| {
+            let name = arg.get_id().as_str().to_uppercase();
+            arg.env(format!("{SERVE_PREFIX}{name}")).hide_env(true)
+        };
+        Cli::command().mut_subcommand("serve", |serve| serve.mut_args(variable))
+    }
+
+    /// Reads a command line by a grammar made of [`Cli::grammar`].
+    pub(crate) fn read(
+        grammar: clap::Command,
+        words: impl IntoIterator<Item = OsString>,
+    ) -> Result<Cli, clap::Error> {
+        let matches = grammar.try_get_matches_from(words)?;
+        Cli::from_arg_matches(&matches)
+    }
+}
+
+/// The variable of the environment whose value an error is about.
+pub(crate) fn variable_of(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    // As in `--flush-window <DURATION>`.
+    let flag = text(ContextKind::InvalidArg)?.split(' ').next()?.strip_prefix("--")?;
+    let name = format!("{SERVE_PREFIX}{}", flag.to_uppercase().replace('-', "_"));
+    let value = std::env::var(&name).ok()?;
+    let invalid = text(ContextKind::InvalidValue)?;
+    value.split(',').any(|part| part == invalid).then_some(name)
 }
 
 /// What is to be run.
@@ -303,14 +344,37 @@ pub(crate) struct ReportArgs {
     pub(crate) json: bool,
 }
 
+/// The settings of the yardstick, and the only table of them: each flag is a key of the file of
+/// `--config` and a variable of the environment as well.
 #[derive(Debug, Args)]
+#[command(after_help = "Each setting can also be a line of the file, as in `flush-window: 20ms`, \
+or a variable of the
+environment, as in THRONG_SERVE_FLUSH_WINDOW=20ms. A flag goes before the environment, the
+environment before the file.
+
+Examples:
+  throng serve --data chat
+  throng serve --config chat.yaml --log json
+  throng serve --listen 0.0.0.0:4000 --expose --data chat --tls-cert cert.pem --tls-key key.pem")]
 pub(crate) struct ServeArgs {
+    /// Reads settings from this YAML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Where to listen; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:4000", value_name = "ADDRESS")]
     pub(crate) listen: SocketAddr,
     /// Allows an address that other machines can reach
     #[arg(long)]
     pub(crate) expose: bool,
+    /// Encrypts (wss://): the server's certificate and those that vouch for it, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, as PEM; both files are read again on SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Lets pages of this address connect, as in `https://chat.example`; may be repeated
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub(crate) origin: Vec<server::Origin>,
     /// Keeps accounts and messages in this folder; made if there is none
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -320,29 +384,29 @@ pub(crate) struct ServeArgs {
     /// When what is said is stored, and then answered: message (each by itself), group (what came
     /// during the last commit), late (not synced: survives the process, not the power), off (never)
     #[arg(long, default_value = "group")]
-    pub(crate) commit: String,
+    pub(crate) commit: server::Commit,
     /// What a password costs to check: off, low, standard (Argon2id as recommended; the default
     /// where things are kept)
     #[arg(long, value_name = "COST")]
-    pub(crate) hash_cost: Option<String>,
+    pub(crate) hash_cost: Option<server::HashCost>,
     /// Whether the first login of a name makes an account of it: on, off
-    #[arg(long, default_value = "on")]
-    pub(crate) registration: String,
+    #[arg(long, default_value = "on", action = ArgAction::Set, value_parser = on_or_off)]
+    pub(crate) registration: bool,
     /// Whether the page is served on which people can talk: on, off
-    #[arg(long, default_value = "on")]
-    pub(crate) page: String,
+    #[arg(long, default_value = "on", action = ArgAction::Set, value_parser = on_or_off)]
+    pub(crate) page: bool,
     /// Copies what is kept into this file and ends; a server may be using it meanwhile
-    #[arg(long, requires = "data", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) backup: Option<PathBuf>,
     /// Is one of several servers that form one, over this NATS server: nats://… or tls://…
-    #[arg(long, requires = "data", value_name = "URL")]
+    #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
     /// How it proves to the NATS server who it is: user and password, token, or what nsc writes;
     /// otherwise by NATS_USER and NATS_PASSWORD, or NATS_TOKEN, if they are set
-    #[arg(long, requires = "nats", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) nats_credentials: Option<PathBuf>,
     /// The name that the servers of one service share
-    #[arg(long, requires = "nats", default_value = "yardstick", value_name = "NAME")]
+    #[arg(long, default_value = "yardstick", value_name = "NAME")]
     pub(crate) nats_service: String,
     /// How many event loops share the work, each in a thread of its own
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -358,35 +422,72 @@ pub(crate) struct ServeArgs {
     pub(crate) history: usize,
     /// How arrivals and departures are announced: eager, batched, off
     #[arg(long, default_value = "batched")]
-    pub(crate) presence: String,
+    pub(crate) presence: server::Presence,
     /// Longest time a busy room collects messages for one write
-    #[arg(long, default_value = "200ms", value_name = "DURATION")]
-    pub(crate) flush_window: String,
+    #[arg(long, default_value = "200ms", value_name = "DURATION", value_parser = duration)]
+    pub(crate) flush_window: Duration,
     /// Whether clients that ask for compressed messages get them: off, on
-    #[arg(long, default_value = "off")]
-    pub(crate) deflate: String,
+    #[arg(long, default_value = "off", action = ArgAction::Set, value_parser = on_or_off)]
+    pub(crate) deflate: bool,
     /// How people see each other's pictures: eager (pushed), lazy (asked for by hash), off
     #[arg(long, default_value = "lazy")]
-    pub(crate) avatars: String,
+    pub(crate) avatars: server::Avatars,
     /// Size of each picture
-    #[arg(long, default_value_t = server::config::AVATAR_BYTES, value_name = "BYTES")]
+    #[arg(long, default_value_t = limits::AVATAR_BYTES, value_name = "BYTES")]
     pub(crate) avatar_bytes: usize,
     /// Most deliveries in a second; what is beyond waits (0: no limit)
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) deliveries_per_second: u64,
     /// Processor time to burn for each message, as in `20us`
-    #[arg(long, default_value = "0us", value_name = "DURATION")]
-    pub(crate) cpu_per_message: String,
+    #[arg(long, default_value = "0us", value_name = "DURATION", value_parser = duration)]
+    pub(crate) cpu_per_message: Duration,
     /// Processor time to burn for each delivery of a message
-    #[arg(long, default_value = "0us", value_name = "DURATION")]
-    pub(crate) cpu_per_delivery: String,
+    #[arg(long, default_value = "0us", value_name = "DURATION", value_parser = duration)]
+    pub(crate) cpu_per_delivery: Duration,
     /// Most connections
-    #[arg(long, default_value_t = server::config::CONNECTIONS_MAX)]
+    #[arg(long, default_value_t = limits::CONNECTIONS_MAX, value_name = "N")]
     pub(crate) connections: usize,
+    /// Most connections from one address (0: no limit)
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) connections_per_address: u32,
+    /// Most requests of one connection in a second, that many at once (0: no limit)
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) requests_per_second: u32,
+    /// Wrong passwords for one name in a minute (0: no limit)
+    #[arg(long, default_value_t = limits::LOGIN_FAILURES, value_name = "N")]
+    pub(crate) login_failures: u32,
+    /// Wrong passwords from one address in a minute (0: no limit)
+    #[arg(long, default_value_t = limits::LOGIN_FAILURES_PER_ADDRESS, value_name = "N")]
+    pub(crate) login_failures_per_address: u32,
+    /// What it tells on stderr: off, text, json (an object in each line)
+    #[arg(long, default_value = "text")]
+    pub(crate) log: server::LogForm,
+    /// The processor on which the event loop runs, from 0; none: whichever is free
+    #[arg(long, default_value = "none", value_name = "CPU")]
+    pub(crate) pin: server::Pin,
     /// Faults to commit on purpose, as in `drop=0.01,duplicate=0.01,seed=7`
     #[arg(long, value_name = "RULES")]
-    pub(crate) fault: Option<String>,
+    pub(crate) fault: Option<server::fault::Rules>,
     /// Where to write the faults that were committed
     #[arg(long, value_name = "FILE")]
     pub(crate) fault_log: Option<PathBuf>,
+}
+
+fn on_or_off(word: &str) -> Result<bool, String> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("it is on or off, not {word:?}")),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", NS_PER_S)];
+    const NS_PER_S: u64 = 1_000_000_000;
+    let found = UNITS.iter().find_map(|(unit, ns)| {
+        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(*ns)
+    });
+    let help = || format!("{text} is no duration; write it as 20us, 20ms or 1s");
+    found.map(Duration::from_nanos).ok_or_else(help)
 }

@@ -192,6 +192,8 @@ pub fn accept_value(key_base64: &[u8]) -> String {
 pub enum Refusal {
     /// 400: not HTTP/1.1, or a WebSocket handshake with a part missing.
     BadRequest(&'static str),
+    /// 403: a page from elsewhere.
+    Forbidden(&'static str),
     /// 404: no such path.
     NotFound,
     /// 405: another method than GET.
@@ -209,6 +211,7 @@ impl Refusal {
     pub fn status(self) -> u16 {
         match self {
             Refusal::BadRequest(_) => 400,
+            Refusal::Forbidden(_) => 403,
             Refusal::NotFound => 404,
             Refusal::MethodNotAllowed => 405,
             Refusal::UpgradeRequired => 426,
@@ -227,7 +230,10 @@ impl Refusal {
             Refusal::Unavailable => &[("Retry-After", "1")],
             _ => &[],
         };
-        let detail = if let Refusal::BadRequest(why) = self { why } else { reason(self.status()) };
+        let detail = match self {
+            Refusal::BadRequest(why) | Refusal::Forbidden(why) => why,
+            _ => reason(self.status()),
+        };
         let body = format!("{detail}\n");
         write_response(out, self.status(), headers, "text/plain; charset=utf-8", body.as_bytes());
     }
@@ -251,6 +257,10 @@ pub struct RequestHead<'a> {
 pub struct Handshake<'a> {
     key_base64: &'a str,
     protocols: Option<&'a str>,
+    /// The host, and perhaps port, that it was sent to.
+    pub host: Option<&'a str>,
+    /// Where the page comes from that asks (RFC 6454); who is no browser sends none.
+    pub origin: Option<&'a str>,
     /// Whether the client offers permessage-deflate as we would have it.
     pub offers_deflate: bool,
 }
@@ -313,8 +323,14 @@ fn read_handshake<'a>(headers: &[httparse::Header<'a>]) -> Result<Option<Handsha
         return Err(Refusal::BadRequest("Sec-WebSocket-Key is not 16 bytes of base64"));
     }
     let protocols = field(headers, "sec-websocket-protocol");
+    let mut origins = fields_of(headers, "origin");
+    let origin = origins.next();
+    if origins.next().is_some() {
+        return Err(Refusal::BadRequest("more than one Origin"));
+    }
+    let host = field(headers, "host");
     let offers_deflate = fields_of(headers, EXTENSIONS).any(deflate::is_offered);
-    Ok(Some(Handshake { key_base64: key, protocols, offers_deflate }))
+    Ok(Some(Handshake { key_base64: key, protocols, host, origin, offers_deflate }))
 }
 
 /// Appends a whole answer with a body; the connection is to be closed after it.
@@ -343,6 +359,7 @@ fn reason(status: u16) -> &'static str {
         200 => "OK",
         304 => "Not Modified",
         400 => "Bad Request",
+        403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         426 => "Upgrade Required",

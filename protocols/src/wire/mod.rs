@@ -1,8 +1,9 @@
-//! Codecs that several protocols share: the HTTP upgrade, WebSocket frames and
-//! their compression. No I/O, no clock.
+//! Codecs that several protocols share: the HTTP upgrade and who may ask for it,
+//! WebSocket frames and their compression. No I/O, no clock.
 pub mod deflate;
 pub mod frame;
 pub mod http;
+pub mod origin;
 pub mod rng;
 pub mod socket;
 

@@ -13,25 +13,35 @@ use crate::{Config, Handle, spawn};
 /// Long enough for any machine; a test that works never waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn start(config: Config) -> Handle {
+pub(super) fn start(config: Config) -> Handle {
     spawn(config, TcpListener::bind("127.0.0.1:0").unwrap()).unwrap()
 }
 
-fn connect(server: &Handle) -> TcpStream {
+pub(super) fn connect(server: &Handle) -> TcpStream {
     let stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
-struct Client {
-    stream: TcpStream,
+/// What a client talks through.
+pub(super) trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
+
+pub(super) struct Client {
+    pub(super) stream: Box<dyn Stream>,
     encoding: Encoding,
     inbox: Vec<u8>,
 }
 
 impl Client {
     fn new(server: &Handle, name: &str, encoding: Encoding) -> Client {
-        let mut client = Client { stream: connect(server), encoding, inbox: Vec::new() };
+        Client::over(connect(server), name, encoding)
+    }
+
+    /// Speaks over a stream that is there, and logs in.
+    pub(super) fn over(stream: impl Stream + 'static, name: &str, encoding: Encoding) -> Client {
+        let mut client = Client { stream: Box::new(stream), encoding, inbox: Vec::new() };
         let request = UpgradeRequest {
             path: PATH,
             host: "localhost",
@@ -62,7 +72,7 @@ impl Client {
         self.inbox.extend_from_slice(&buffer[..length]);
     }
 
-    fn ask(&mut self, json: &str) {
+    pub(super) fn ask(&mut self, json: &str) {
         let mut payload = Vec::new();
         let request = Request::decode(Encoding::Json, json.as_bytes()).unwrap();
         request.encode(self.encoding, &mut payload);
@@ -72,7 +82,7 @@ impl Client {
     }
 
     /// The next frame as JSON.
-    fn hear(&mut self) -> String {
+    pub(super) fn hear(&mut self) -> String {
         loop {
             if let Some((frame, used)) = frame::decode(&self.inbox, Limits::CLIENT).unwrap() {
                 assert_eq!(frame.opcode, self.encoding.opcode());
@@ -141,7 +151,7 @@ fn a_page_and_a_full_server() {
     second.read_to_string(&mut refusal).unwrap();
     assert!(refusal.starts_with("HTTP/1.1 503 "), "{refusal}");
     let text = page(&mut first, "/metrics");
-    assert!(text.contains("\nyardstick_refused_total 1\n"), "{text}");
+    assert!(text.contains("\nyardstick_refused_total{cause=\"full\"} 1\n"), "{text}");
     drop(first);
     assert_eq!(server.stop().unwrap().counters.refused, 1);
 }

@@ -1,6 +1,7 @@
 //! A network in memory: sockets that take as many bytes as a test allows.
 
 use std::io;
+use std::net::IpAddr;
 
 use protocols::wire::deflate::{self, Inflated};
 use protocols::wire::frame::{self, Limits, Opcode};
@@ -108,6 +109,8 @@ impl World for Wires {
 /// A server and its network.
 pub(super) struct Net {
     pub(super) core: Core,
+    /// Where connections come from.
+    pub(super) address: Option<IpAddr>,
     pub(super) wires: Wires,
 }
 
@@ -126,7 +129,7 @@ impl Net {
             news: Vec::new(),
             rng,
         };
-        Net { core: Core::new(config, [7; 32]).unwrap(), wires }
+        Net { core: Core::new(config, [7; 32]).unwrap(), address: None, wires }
     }
 
     /// A server that goes on with what a store has.
@@ -158,7 +161,7 @@ impl Net {
 
     /// A connection that has said nothing yet.
     pub(super) fn connect(&mut self) -> usize {
-        let id = self.core.open(self.wires.now);
+        let id = self.core.open(self.address, self.wires.now);
         if self.wires.list.len() <= id {
             self.wires.list.resize_with(id + 1, Wire::default);
         }

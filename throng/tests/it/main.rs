@@ -41,6 +41,9 @@ mod durable;
 // Several yardsticks that are one, over a real NATS server.
 mod nodes;
 
+// The yardstick as an operator has it: settings, logs, certificates, what cannot start.
+mod operations;
+
 // The page of the yardstick, in a real browser.
 mod web;
 

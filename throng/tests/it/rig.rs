@@ -84,10 +84,20 @@ impl Folder {
 
     /// Starts the binary here.
     pub(crate) fn start<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Started {
+        self.start_with(&[], arguments)
+    }
+
+    /// Starts the binary here, with variables in its environment.
+    pub(crate) fn start_with<S: AsRef<OsStr>>(
+        &self,
+        variables: &[(&str, &str)],
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Started {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let [stdout, stderr] = ["stdout", "stderr"].map(|n| self.path(&format!("{n}-{number}")));
         let mut command = Command::new(env!("CARGO_BIN_EXE_throng"));
+        command.envs(variables.iter().copied());
         command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
         // Files instead of pipes: a grandchild that outlives the child cannot hold up the test.
         command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());

@@ -42,7 +42,7 @@ pub(super) fn start(args: &ServeArgs, count: usize) -> Ending {
     let Some(data) = &args.data else {
         return Err(Failure::usage("--workers needs --data DIR, for a folder of each worker"));
     };
-    if count == 0 || count > WORKERS_MAX {
+    if count > WORKERS_MAX {
         return Err(Failure::usage(format!("there can be 1 to {WORKERS_MAX} workers")));
     }
     let unable = |error| Failure::unmeasured(format!("cannot start workers: {error}"));
@@ -104,7 +104,7 @@ impl Place {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(without(std::env::args_os().skip(1), &["--workers", "--listen", "--data"]));
         let folder = data.join(format!("worker-{}", self.number));
-        command.args(["--share-port", "--listen", address, "--data"]).arg(folder);
+        command.args(["--workers", "0", "--share-port", "--listen", address, "--data"]).arg(folder);
         // SAFETY: prctl only changes the child's own process and keeps no pointer. Nobody is to
         // serve whom nobody looks after.
         unsafe {
