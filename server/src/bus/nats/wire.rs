@@ -9,7 +9,7 @@ use std::fmt;
 const LINE_BYTES_MAX: usize = 4 * 1024;
 /// Longest INFO, in bytes: a big cluster lists its servers in it.
 const INFO_BYTES_MAX: usize = 256 * 1024;
-/// Largest message, headers and all, in bytes: eight times what servers allow if not told otherwise.
+/// Largest message, headers and all, in bytes: eight times what servers allow by default.
 const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const END: &[u8] = b"\r\n";
 
