@@ -2,9 +2,10 @@
 
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::stats::Spread;
-use model::{Effects, Event, Histo, Rng, Seat, Stamp, Tick, stamp};
+use model::{Effects, Event, Histo, Protocol, Rng, Seat, Stamp, Tick, stamp};
 use protocols::wire::frame::{self, Limits};
-use protocols::yardstick::{Encoding, Frame, FrameWhat, Message, Millis};
+use protocols::wire::http;
+use protocols::yardstick::{Encoding, Frame, FrameWhat, Message, Millis, Yardstick};
 use std::hint::black_box;
 
 #[path = "stanzas.rs"]
@@ -43,6 +44,7 @@ pub(crate) fn measure() {
         fx.deliveries(black_box(&json));
         fx.events.drain(..).map(|event| u64::from(matches!(event, Event::Delivery(_)))).sum()
     });
+    sessions(&framed);
     let mut seat = Seat::joining(0, [0].into_iter());
     seat.joined([0].into_iter());
     let mut next = 0;
@@ -57,6 +59,46 @@ pub(crate) fn measure() {
     });
     bench("reading the clock", |_| now_ns());
     stanzas::measure();
+}
+
+/// A yardstick session that a live message arrives at: without features, and one that comes back.
+fn sessions(live: &[u8]) {
+    for (name, features) in [("", 0), (" that comes back", 0b1000)] {
+        let options = [("codec".to_owned(), "json".to_owned())].into();
+        let endpoint = model::Endpoint::parse("ws://127.0.0.1:1/ws").expect("sound");
+        let shared = std::sync::Arc::new(model::Shared::new(endpoint, options, 1 << 20));
+        let mut session = Yardstick.session(1, model::Features(features), &shared);
+        let mut fx = Effects::new(RUN, Rng::new(1, 1));
+        let act = |session: &mut Box<dyn model::Session>, fx: &mut Effects, token, request| {
+            session.act(Tick(1), model::Token(token), request, fx);
+        };
+        let login = model::Request::Login { name: "ann", password: "" };
+        act(&mut session, &mut fx, 1, login);
+        session.opened(Tick(1), &mut fx);
+        let head = http::read_request(&fx.out).expect("sound").expect("whole");
+        let mut answer = Vec::new();
+        let handshake = head.upgrade.expect("an upgrade");
+        handshake.accept(&mut answer, Some(Encoding::Json.subprotocol()));
+        let text = |json: &str, out: &mut Vec<u8>| {
+            frame::write_frame(out, frame::Opcode::Text, json.as_bytes(), None);
+        };
+        text(r#"{"answer":{"id":1,"welcome":{"name":"ann","token":"t"}}}"#, &mut answer);
+        session.receive(Tick(2), &answer, &mut fx);
+        for (token, name) in [(2, "den"), (3, "live")] {
+            let room = model::RoomName { id: token, name };
+            let join = model::Request::Join { room, nick: "", status: "" };
+            act(&mut session, &mut fx, token, join);
+            let mut answer = Vec::new();
+            text(&format!(r#"{{"answer":{{"id":{token},"joined":{{}}}}}}"#), &mut answer);
+            session.receive(Tick(2), &answer, &mut fx);
+        }
+        fx.events.clear();
+        bench(&format!("a message at a session{name}"), |_| {
+            session.receive(Tick(3), black_box(live), &mut fx);
+            fx.events.drain(..).map(|event| u64::from(matches!(event, Event::Delivery(_)))).sum()
+        });
+        assert_eq!(fx.close, None);
+    }
 }
 
 /// Runs `part` many times, several rounds; prints nanoseconds a time.
@@ -94,6 +136,7 @@ fn payloads() -> [(&'static str, Vec<u8>); 3] {
             sender: "people-12".into(),
             text: text.as_str().into(),
             at_ms: Millis(1_800_000_000_000),
+            ..Message::default()
         };
         let mut payload = Vec::new();
         Frame { what: Some(FrameWhat::Message(message)) }.encode(encoding, &mut payload);

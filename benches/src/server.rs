@@ -261,6 +261,7 @@ fn payload(text: &str, number: u32) -> Vec<u8> {
         sender: "people-0".into(),
         text: text.into(),
         at_ms: Millis(0),
+        ..Message::default()
     };
     let mut payload = Vec::new();
     Frame { what: Some(FrameWhat::Message(message)) }.encode(ENCODING, &mut payload);

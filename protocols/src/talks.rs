@@ -15,7 +15,8 @@
 //! peer opens                   the connection is open
 //! peer accepts                 the upgrade is accepted
 //! peer answers: 200 {}         an answer over HTTP before the upgrade: status and body
-//! peer sends: <iq/>            a text frame, or bytes of a stream; {stamp 7} is a stamp
+//! peer sends: <iq/>            a text frame, or bytes of a stream; {stamp 7} is a stamp,
+//!                              {stamp 7 of 10} one of the first list
 //! peer sends raw: ping abc     another frame: ping, close CODE REASON, binary, part, rest
 //! user wakes                   the time asked for has come
 //! user …                       what is to be seen of the session after the line above
@@ -388,10 +389,11 @@ fn with_stamps(text: &str) -> String {
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("{stamp ") {
         let (number, behind) = behind.split_once('}').unwrap();
-        let number = number.parse().unwrap();
+        let (number, room) = number.split_once(" of ").unwrap_or((number, "0"));
+        let (number, room) = (number.parse().unwrap(), room.parse().unwrap());
         let stamp = Stamp {
             run: RUN,
-            room: 0,
+            room,
             source: 0,
             number,
             person: 0,

@@ -53,6 +53,8 @@ impl Core {
             Want::Account { name, .. } => Outcome::Added(self.accounts.known(name).is_none()),
             // There is nothing to decide.
             Want::Page { .. } | Want::Marks(_) | Want::Key { .. } => Outcome::Noted,
+            Want::Inbox { .. } | Want::CatchUp(_) => Outcome::Noted,
+            Want::Tell { to, sender, key, at_ms, .. } => self.decide_tell(to, sender, key, *at_ms),
         }
     }
 }

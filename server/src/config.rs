@@ -66,6 +66,16 @@ pub const ACCOUNTS_MAX: usize = 1_000_000;
 pub const PAGE_MESSAGES_MAX: usize = 1_000;
 /// Texts and reactions in one page of messages, in bytes; beyond it fewer messages are given.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
+/// People who are told something by one request.
+pub const TELL_NAMES_MAX: usize = 1_000;
+/// Keys of direct messages that are remembered where nothing is kept; beyond it the oldest are
+/// forgotten.
+pub const TELL_KEYS_MAX: usize = 65_536;
+/// Direct messages of each person that are in memory.
+pub const INBOX_MESSAGES_MAX: usize = 1_000;
+/// Memory for the direct messages of everybody together, in bytes; beyond it an inbox forgets its
+/// oldest.
+pub const INBOX_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Memory for the history of all rooms together, in bytes; beyond it a room forgets its oldest.
 pub const HISTORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Unsent answers of one connection, in bytes; beyond it the connection is a slow consumer.

@@ -6,6 +6,8 @@ use protocols::wire::deflate;
 use protocols::wire::frame::{self, Assembler};
 use protocols::yardstick::{Answer, AnswerWhat, Encoding, Frame, FrameWhat};
 
+use crate::people::NONE;
+
 /// How a connection is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
@@ -91,6 +93,8 @@ pub(crate) struct Conn {
     pub(crate) serial: u64,
     pub(crate) phase: Phase,
     pub(crate) name: Option<Rc<str>>,
+    /// The connections of the same person before and behind this one, or nobody's number.
+    pub(crate) sisters: (u32, u32),
     /// A login waits for a hash or for the store.
     pub(crate) logging_in: bool,
     /// The beginning of an unfinished head or frame.
@@ -116,6 +120,7 @@ impl Conn {
             serial,
             phase: Phase::Head,
             name: None,
+            sisters: (NONE, NONE),
             logging_in: false,
             inbox: Vec::new(),
             parts: Assembler::new(),

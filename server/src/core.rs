@@ -24,6 +24,7 @@ use crate::journal::{Field, Journal, Level, Value};
 use crate::login::{HashJob, Hashing};
 use crate::marks::MarkWriter;
 use crate::pages;
+use crate::people::People;
 use crate::request::fail;
 use crate::room::Room;
 use crate::store;
@@ -101,6 +102,7 @@ pub(crate) struct Core {
     pub(crate) start_ms: u64,
     /// Read markers that are to be written.
     pub(crate) marks: MarkWriter,
+    pub(crate) people: People,
     /// The server is about to stop: rooms do not wait for a fuller flush.
     pub(crate) stopping: bool,
     serial: u64,
@@ -137,6 +139,7 @@ impl Core {
             journal: Journal::off(),
             start_ms: 0,
             marks: MarkWriter::default(),
+            people: People::default(),
             stopping: false,
             serial: 0,
             sweep_at_us: SWEEP_EVERY_US,
@@ -490,6 +493,7 @@ impl Core {
         for id in std::mem::take(&mut self.doomed) {
             let id = id as usize;
             self.leave_all(id);
+            self.people.unlink(id, &mut self.conns);
             let conn = self.conns.remove(id);
             self.door.closed(id);
             if conn.logging_in {

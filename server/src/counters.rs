@@ -42,8 +42,12 @@ pub struct Counters {
     pub joins: u64,
     /// Messages taken.
     pub messages: u64,
-    /// Messages addressed to a receiver, the sender included.
+    /// Messages addressed to a receiver, the sender included; direct ones to each connection.
     pub deliveries: u64,
+    /// Direct messages taken.
+    pub tells: u64,
+    /// Direct messages put into an inbox.
+    pub told: u64,
     /// Arrivals and departures addressed to a receiver.
     pub presence_deliveries: u64,
     /// Pictures given to who asked for them.
@@ -191,6 +195,8 @@ impl Counters {
             ("joins_total", "counter", self.joins),
             ("messages_total", "counter", self.messages),
             ("deliveries_total", "counter", self.deliveries),
+            ("tells_total", "counter", self.tells),
+            ("told_total", "counter", self.told),
             ("presence_deliveries_total", "counter", self.presence_deliveries),
             ("avatars_total", "counter", self.avatars),
             ("flushes_total", "counter", self.flushes),

@@ -65,6 +65,10 @@ impl Core {
         for (tag, expires_ms) in loaded.revoked {
             self.accounts.revoke(tag, expires_ms);
         }
+        for (name, number) in loaded.inboxes {
+            let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+            self.people.restore(&name, number);
+        }
         for room in loaded.rooms {
             let number = self.restore_room(&room)?;
             for past in room.past {
@@ -206,7 +210,13 @@ impl Core {
                 self.ruled(&room, &by, &act);
                 Ok(Some(AnswerWhat::Done(Done {})))
             }
-            (Want::Page { .. }, Outcome::Page(page)) => {
+            (Want::Tell { to, sender, text, key, .. }, Outcome::Told { numbers, at_ms }) => {
+                self.told((&to, &numbers), (&sender, text, &key), at_ms, now)
+            }
+            (Want::CatchUp(join), Outcome::Page(page)) => {
+                self.caught_up(job.ticket, &join, &page, now)
+            }
+            (Want::Page { .. } | Want::Inbox { .. }, Outcome::Page(page)) => {
                 let messages = page.iter().map(Past::message).collect();
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)

@@ -113,17 +113,18 @@ impl Core {
             put_frame(dialect, FrameWhat::Message(message), &mut self.scratch, &mut bytes);
             receivers.extend(lane.members.iter().map(|member| member.conn));
             for conn in receivers.drain(..) {
-                self.deliver_faulty(number, &room_name, conn, stored, &bytes, now_us);
+                let message = (stored.number, &*stored.text);
+                self.deliver_faulty((number, &room_name), conn, message, &bytes, now_us);
             }
         }
     }
 
-    fn deliver_faulty(
+    /// Gives a message, by number and text, to one connection, or not.
+    pub(crate) fn deliver_faulty(
         &mut self,
-        room: u32,
-        room_name: &str,
+        (room, room_name): (u32, &str),
         conn_number: u32,
-        stored: &Stored,
+        (message, text): (u32, &str),
         bytes: &[u8],
         now_us: u64,
     ) {
@@ -133,14 +134,14 @@ impl Core {
         let serial = conn.serial;
         let faulty = &mut self.faulty;
         let full = faulty.held_bytes + bytes.len() > HELD_BYTES_MAX;
-        let mut fault = faulty.rules.choose(room_name, stored.number, &name);
+        let mut fault = faulty.rules.choose(room_name, message, &name);
         if full && matches!(fault, Some(Fault::Delay | Fault::Reorder)) {
             fault = None;
         }
         if fault == Some(Fault::Reorder) && faulty.held.contains_key(&(room, serial)) {
             fault = None; // it is the successor another message waits for
         }
-        let record = |fault| Record::new(fault, room_name, stored.number, &name, &stored.text);
+        let record = |fault| Record::new(fault, room_name, message, &name, text);
         let late = |fault| Late {
             conn: conn_number,
             serial,
@@ -157,7 +158,7 @@ impl Core {
             Some(Fault::Reorder) => {
                 faulty.held_bytes += bytes.len();
                 faulty.held.insert((room, serial), late(Fault::Reorder));
-                let timeout = Due::Held { room, serial, number: stored.number };
+                let timeout = Due::Held { room, serial, number: message };
                 return faulty.schedule(now_us + HOLD_TIME_MAX.as_micros() as u64, timeout);
             }
             Some(Fault::Duplicate) => {

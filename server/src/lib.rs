@@ -7,6 +7,7 @@
 //!   storing first, answering then
 //! - `rights`: who may do what in a room with an owner; `owned`: its state; `moderation`: requests
 //! - `message`, `amend`: replies, keys, edits, reactions; `marks`: how far people have read
+//! - `people`, `tell`: people by name, and what they are told; `resume`: who comes back
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `door`, `tls`, `secure`: who may come, how, how fast; `journal`, `telling`: what is told of it
@@ -43,13 +44,16 @@ mod moderation;
 mod owned;
 mod pages;
 mod password;
+mod people;
 mod request;
+mod resume;
 mod rights;
 mod room;
 mod secure;
 mod shards;
 mod store;
 mod sys;
+mod tell;
 mod telling;
 mod throttle;
 mod tls;

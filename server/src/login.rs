@@ -205,8 +205,9 @@ impl Core {
             name: name.to_string().into(),
             token: token.into(),
             expires_ms: Millis(expires_ms),
-            told: 0,
+            told: self.people.number(&name),
         };
+        self.people.link(&name, id, &mut self.conns);
         self.conns[id].name = Some(name);
         AnswerWhat::Welcome(welcome)
     }

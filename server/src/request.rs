@@ -19,6 +19,7 @@ use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
 use crate::journal::{Level, Value};
 use crate::message::Extra;
+use crate::resume::{self, Known};
 use crate::room::{Arrival, Member, Room, Stored};
 use crate::store::Want;
 
@@ -42,10 +43,12 @@ impl Core {
                 Ok(Some(AnswerWhat::Pong(Pong { at_ms: Millis(now.unix_ms) })))
             }
             Some(RequestWhat::Join(join)) => {
-                self.join(id, dialect, request.id, &join).map(|()| None)
+                let known = Known::MEMORY;
+                self.join(id, dialect, request.id, (&join, known), now).map(|()| None)
             }
             Some(RequestWhat::Leave(leave)) => self.leave(id, &leave.room).map(Some),
             Some(RequestWhat::Say(say)) => self.say(id, request.id, &say, now),
+            Some(RequestWhat::Tell(tell)) => self.tell(id, request.id, &tell, now),
             Some(RequestWhat::History(get)) => {
                 self.history(id, dialect, request.id, &get, now).map(|()| None)
             }
@@ -107,12 +110,13 @@ impl Core {
         self.journal.note_of(Level::Warn, "limit", self.door.address(id), &fields);
     }
 
-    fn join(
+    pub(crate) fn join(
         &mut self,
         id: usize,
         dialect: Dialect,
         request: u32,
-        join: &Join<'_>,
+        (join, known): (&Join<'_>, Known<'_>),
+        now: Now,
     ) -> Result<(), Failure> {
         if join.status.len() > STATUS_BYTES_MAX {
             return fail("too_long", format!("a status has up to {STATUS_BYTES_MAX} bytes"));
@@ -126,7 +130,10 @@ impl Core {
         }
         self.check_entry(id, number)?;
         self.check_not_behind(number, join.after)?;
-        self.answer_join(id, dialect, request, join, number);
+        if self.put_off(self.ticket(id, request), join, number, known, now)? {
+            return Ok(());
+        }
+        self.answer_join(id, dialect, request, (join, known), number);
         self.enter(id, dialect, number, join);
         Ok(())
     }
@@ -136,12 +143,13 @@ impl Core {
         id: usize,
         dialect: Dialect,
         request: u32,
-        join: &Join<'_>,
+        (join, known): (&Join<'_>, Known<'_>),
         number: u32,
     ) {
         let room = &self.rooms[number as usize];
         let people = if join.members { self.people(room, join.avatars) } else { Vec::new() };
         let messages = match join.history {
+            _ if join.after > 0 => resume::missed(room, join.after, known),
             0 => Vec::new(),
             limit => room.page(0, (limit as usize).min(PAGE_MESSAGES_MAX)),
         };
@@ -365,6 +373,9 @@ impl Core {
         get: &GetHistory<'_>,
         now: Now,
     ) -> Result<(), Failure> {
+        if get.room.is_empty() {
+            return self.inbox_page(id, dialect, request, get, now);
+        }
         let number = self.room_of(id, &get.room)?;
         let limit = (get.limit as usize).min(PAGE_MESSAGES_MAX);
         if self.is_cut_short(number, get.before, limit) {

@@ -252,6 +252,11 @@ impl<N: Net> Desk<N> {
         self.manners.stamped_joins
     }
 
+    /// Whether joins of that room are: who joins a list is announced to nobody.
+    pub(super) fn stamps_joins_of(&self, room: model::RoomId) -> bool {
+        self.is_stamped() && self.setup.plan.list(room).is_none()
+    }
+
     /// Whether the target announces people in its own words, which are counted.
     pub(super) fn is_told_in_words(&self) -> bool {
         !self.is_stamped() && !self.is_silent

@@ -14,11 +14,16 @@ const YARDSTICK_VERBS: &[Measure] = &[
     Measure::Typing,
     Measure::Read,
     Measure::Ping,
+    Measure::Tell,
+    Measure::Multicast,
 ];
 
 /// Protocols for the tests, with the features the documentation speaks of.
-static YARDSTICK: Facts =
-    facts_of("yardstick", YARDSTICK_VERBS, &[("avatars", ""), ("history", ""), ("members", "")]);
+static YARDSTICK: Facts = facts_of(
+    "yardstick",
+    YARDSTICK_VERBS,
+    &[("avatars", ""), ("history", ""), ("members", ""), ("resume", "")],
+);
 static SOCKETIO: Facts = facts_of("socketio", YARDSTICK_VERBS, &[]);
 /// Does not know `read`.
 static XMPP: Facts = facts_of(

@@ -5,6 +5,7 @@ use super::{
     Joined, Members, Message, Millis, Person, Pong, Presence, Read, Request, RequestWhat, Rights,
     Rooms, Said, Typing, Welcome, Yardstick,
 };
+use crate::conformance::rig::LIST;
 use crate::conformance::{Peer, Row};
 use crate::wire::deflate::{self, Inflated};
 use crate::wire::frame::{self, Limits};
@@ -13,6 +14,8 @@ use model::{Features, RoomName};
 
 /// A stamp of the suite's run.
 const PAST: &str = "~thrAADAAACAAAAAAAAAABAAAAAKAAAAFaKY";
+/// The same in the suite's list.
+const TOLD: &str = "~thrAADAAAHAAAAAAAAAABAAAAAKAAAAF2Pp";
 const ROOM: RoomName<'static> = RoomName { id: 2, name: "live" };
 
 /// The target of one person.
@@ -85,6 +88,10 @@ impl Fake {
         if let RequestWhat::Say(say) = &what {
             self.tell(FrameWhat::Message(message("live", &say.text)));
         }
+        if let RequestWhat::Tell(tell) = &what {
+            assert!(!tell.to.is_empty() && tell.to.iter().all(|name| &**name != "ann"));
+            self.tell(FrameWhat::Message(message("", &tell.text)));
+        }
         let is_say = matches!(what, RequestWhat::Say(_));
         self.tell(FrameWhat::Answer(Answer { id: request.id, what: Some(answer(what)) }));
         // What the person says is followed by what a target does of its own accord.
@@ -132,6 +139,10 @@ fn message<'a>(room: &'a str, text: &'a str) -> Message<'a> {
 fn answer(request: RequestWhat<'_>) -> AnswerWhat<'static> {
     let people = || vec![person("bob", PAST), person("eve", "")];
     match request {
+        // What a token says was said to another target.
+        RequestWhat::Login(login) if !login.token.is_empty() => {
+            AnswerWhat::Error(Error { code: "denied".into(), text: "unknown token".into() })
+        }
         RequestWhat::Login(login) => AnswerWhat::Welcome(Welcome {
             name: login.name.to_string().into(),
             token: "t.1.x".into(),
@@ -199,7 +210,7 @@ fn row(
         protocol: &Yardstick,
         url: "ws://127.0.0.1:4000/ws",
         options,
-        features: Features(0b111),
+        features: Features(0b1111),
         opcode: encoding.opcode(),
         wrap: None,
         peer,
@@ -209,6 +220,10 @@ fn row(
             Request::Say { room: ROOM, text: PAST },
             Request::History { room: ROOM, limit: 50 },
             Request::Members { room: ROOM },
+            Request::Join { room: LIST, nick: "ann", status: "" },
+            Request::Tell { list: LIST, text: TOLD },
+            Request::Multicast { list: LIST, text: TOLD },
+            Request::Leave { room: LIST },
             Request::Typing { room: ROOM },
             Request::Read { room: ROOM },
             Request::Ping,

@@ -1,15 +1,19 @@
 //! The yardstick protocol: one contract (`yardstick.proto`), two encodings, no I/O.
 mod avatars;
+mod direct;
+mod facts;
 mod field;
 mod json;
+mod pending;
 mod proto;
+mod resume;
 mod session;
 mod types;
 
 use std::fmt;
 
+pub use facts::Yardstick;
 pub use field::{Bytes, Millis, Text};
-pub use session::Yardstick;
 pub use types::*;
 
 /// Path of the WebSocket endpoint.
@@ -156,7 +160,11 @@ document!(Request);
 document!(Frame);
 
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 #[path = "codec_tests.rs"]
 mod tests;

@@ -1,6 +1,10 @@
 //! One person's conversation with a yardstick.
 
 use super::avatars::Avatars;
+use super::direct::{Direct, is_direct};
+use super::facts::{AVATARS, FACTS, HISTORY, MEMBERS, RESUME, deflate, encoding};
+use super::pending::{Pending, Wants};
+use super::resume::Resume;
 use super::types::{self, AnswerWhat, Frame, FrameWhat, Person, RequestWhat};
 use super::{Encoding, Kind, Text};
 use crate::wire::deflate::Inflated;
@@ -8,107 +12,17 @@ use crate::wire::frame::{Opcode, close_code};
 use crate::wire::printable;
 use crate::wire::socket::{self, Input, Socket};
 use model::{
-    Ack, Effects, Event, Facts, Fault, FaultClass, Features, Manners, Measure, Options, PersonId,
-    Protocol, Request, Session, Shared, Tick, Token,
+    Effects, Event, Fault, FaultClass, Features, Measure, PersonId, Request, Session, Shared, Tick,
+    Token,
 };
 use std::sync::Arc;
 
 /// Messages asked for with a join, by people who want history.
 const JOIN_HISTORY: u32 = 50;
 /// Most requests of one person that may wait for an answer at a time.
-const PENDING_MAX: usize = 1024;
-const HISTORY: usize = 0;
-const MEMBERS: usize = 1;
-const AVATARS: usize = 2;
-
-static FACTS: Facts = Facts {
-    name: "yardstick",
-    about: "throng's own chat server: WebSocket, JSON or protobuf",
-    schemes: &["ws", "wss"],
-    verbs: &[
-        Measure::Login,
-        Measure::Join,
-        Measure::Leave,
-        Measure::Say,
-        Measure::History,
-        Measure::Members,
-        Measure::Typing,
-        Measure::Read,
-        Measure::Ping,
-    ],
-    features: &[
-        ("history", "asks for the last 50 messages when joining"),
-        ("members", "asks who is there when joining"),
-        ("avatars", "has a picture, and asks once for that of everybody in the room"),
-    ],
-    options: &[
-        ("codec", "`proto` (protobuf, the default) or `json`"),
-        ("deflate", "`off` (the default) or `on`: compressed messages (permessage-deflate)"),
-        ("presence", "`off` where the server announces nobody, so that nothing is owed"),
-    ],
-    manners: Manners { echo: true, ack: Ack::Reply, stamped_joins: true },
-};
-
-/// The yardstick's protocol.
-#[derive(Debug)]
-pub struct Yardstick;
-
-impl Protocol for Yardstick {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
-
-    fn manners(&self, options: &Options) -> Manners {
-        Manners { stamped_joins: self.announces(options), ..FACTS.manners }
-    }
-
-    fn announces(&self, options: &Options) -> bool {
-        options.get("presence").is_none_or(|presence| presence != "off")
-    }
-
-    fn check(&self, options: &Options) -> Result<(), String> {
-        let is_known = |name: &str| FACTS.options.iter().any(|option| option.0 == name);
-        if let Some(name) = options.keys().find(|name| !is_known(name)) {
-            let known: Vec<&str> = FACTS.options.iter().map(|option| option.0).collect();
-            return Err(format!("yardstick has no option `{name}`; it has {}", known.join(", ")));
-        }
-        encoding(options)?;
-        deflate(options)?;
-        Ok(())
-    }
-
-    fn session(&self, _: PersonId, features: Features, shared: &Arc<Shared>) -> Box<dyn Session> {
-        Box::new(YardstickSession {
-            encoding: encoding(&shared.options).unwrap_or(Encoding::Proto),
-            deflate: deflate(&shared.options).unwrap_or(false),
-            avatars: None, // until the first login
-            shared: Arc::clone(shared),
-            features,
-            socket: Socket::default(),
-            stage: Stage::Idle,
-            pending: Vec::new(),
-        })
-    }
-}
-
-fn encoding(options: &Options) -> Result<Encoding, String> {
-    match options.get("codec").map(String::as_str) {
-        None | Some("proto") => Ok(Encoding::Proto),
-        Some("json") => Ok(Encoding::Json),
-        Some(other) => Err(format!("`codec` cannot be `{other}`; it can be `proto` or `json`")),
-    }
-}
-
-fn deflate(options: &Options) -> Result<bool, String> {
-    match options.get("deflate").map(String::as_str) {
-        None | Some("off") => Ok(false),
-        Some("on") => Ok(true),
-        Some(other) => Err(format!("`deflate` cannot be `{other}`; it can be `off` or `on`")),
-    }
-}
-
+pub(super) const PENDING_MAX: usize = 1024;
 /// How far a conversation has come.
-enum Stage {
+pub(super) enum Stage {
     /// No transport.
     Idle,
     /// The upgrade is to be answered; then this person logs in.
@@ -120,111 +34,93 @@ enum Stage {
 }
 
 /// What a login needs once the socket is open.
-struct Login {
-    token: Token,
+pub(super) struct Login {
+    pub(super) token: Token,
     name: Box<str>,
     password: Box<str>,
 }
 
-/// A request that waits for its answer; the token is its id.
-struct Pending {
-    token: Token,
-    wants: Wants,
-}
-
-/// What a request is to be answered with, unless it is refused.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Welcome,
-    Joined,
-    Done,
-    Said,
-    History,
-    Members,
-    Pong,
-    Avatar,
-    Rights,
-    Rooms,
-}
-
-impl Wants {
-    fn of(request: &RequestWhat<'_>) -> Wants {
-        match request {
-            RequestWhat::Login(_) => Wants::Welcome,
-            RequestWhat::Join(_) => Wants::Joined,
-            RequestWhat::Leave(_) | RequestWhat::Typing(_) | RequestWhat::Read(_) => Wants::Done,
-            RequestWhat::Revoke(_) | RequestWhat::Edit(_) | RequestWhat::Delete(_) => Wants::Done,
-            RequestWhat::React(_) | RequestWhat::Create(_) => Wants::Done,
-            RequestWhat::Configure(_) | RequestWhat::Grant(_) | RequestWhat::Kick(_) => Wants::Done,
-            RequestWhat::Say(_) | RequestWhat::Tell(_) => Wants::Said,
-            RequestWhat::History(_) => Wants::History,
-            RequestWhat::Members(_) => Wants::Members,
-            RequestWhat::Ping(_) => Wants::Pong,
-            RequestWhat::Avatar(_) => Wants::Avatar,
-            RequestWhat::Rights(_) => Wants::Rights,
-            RequestWhat::Rooms(_) => Wants::Rooms,
-        }
-    }
-
-    fn is(self, answer: &AnswerWhat<'_>) -> bool {
-        let found = match answer {
-            AnswerWhat::Welcome(_) => Wants::Welcome,
-            AnswerWhat::Joined(_) => Wants::Joined,
-            AnswerWhat::Done(_) => Wants::Done,
-            AnswerWhat::Said(_) => Wants::Said,
-            AnswerWhat::History(_) => Wants::History,
-            AnswerWhat::Members(_) => Wants::Members,
-            AnswerWhat::Pong(_) => Wants::Pong,
-            AnswerWhat::Avatar(_) => Wants::Avatar,
-            AnswerWhat::Rights(_) => Wants::Rights,
-            AnswerWhat::Rooms(_) => Wants::Rooms,
-            AnswerWhat::Error(_) => return false,
-        };
-        self == found
-    }
-}
-
-struct YardstickSession {
-    shared: Arc<Shared>,
+pub(super) struct YardstickSession {
+    pub(super) shared: Arc<Shared>,
+    pub(super) person: PersonId,
     features: Features,
-    encoding: Encoding,
+    pub(super) encoding: Encoding,
     /// Whether compression is asked for.
     deflate: bool,
-    /// Nothing in it without the feature.
-    avatars: Option<Box<Avatars>>,
-    socket: Socket,
-    stage: Stage,
-    pending: Vec<Pending>,
+    /// Nobody needs to know more of a live message than its stamps.
+    is_plain: bool,
+    pub(super) direct: Direct,
+    /// Nothing in these two without the feature.
+    pub(super) avatars: Option<Box<Avatars>>,
+    pub(super) resume: Option<Box<Resume>>,
+    pub(super) socket: Socket,
+    pub(super) stage: Stage,
+    pub(super) pending: Vec<Pending>,
 }
 
 impl YardstickSession {
-    fn send(&mut self, token: Token, what: RequestWhat<'_>, fx: &mut Effects) {
+    pub(super) fn new(person: PersonId, features: Features, shared: &Arc<Shared>) -> Self {
+        let encoding = encoding(&shared.options).unwrap_or(Encoding::Proto);
+        let resume = features.has(RESUME).then(|| Box::new(Resume::new(encoding)));
+        YardstickSession {
+            person,
+            encoding,
+            is_plain: resume.is_none() && shared.lists.is_empty(),
+            direct: Direct::default(),
+            resume,
+            deflate: deflate(&shared.options).unwrap_or(false),
+            avatars: None, // until the first login
+            shared: Arc::clone(shared),
+            features,
+            socket: Socket::default(),
+            stage: Stage::Idle,
+            pending: Vec::new(),
+        }
+    }
+
+    pub(super) fn send(&mut self, token: Token, what: RequestWhat<'_>, fx: &mut Effects) {
         if self.pending.len() >= PENDING_MAX {
             let detail = format!("{PENDING_MAX} requests wait for their answers");
             return fx.failed(token, FaultClass::Backlog, detail);
         }
-        self.pending.push(Pending { token, wants: Wants::of(&what) });
-        self.write(token.0, what, fx);
+        let wants = Wants::of(&what);
+        let is_kept = self.resume.is_some() && !YardstickSession::is_moot(wants, &what);
+        let payload = self.encode(token.0, what);
+        self.write(&payload, fx);
+        let again = if is_kept { vec![payload.into()] } else { Vec::new() };
+        self.pending.push(Pending { token, wants, left: 1, again });
     }
 
-    fn write(&self, id: u32, what: RequestWhat<'_>, fx: &mut Effects) {
+    pub(super) fn encode(&self, id: u32, what: RequestWhat<'_>) -> Vec<u8> {
         let mut payload = Vec::with_capacity(128);
         types::Request { id, what: Some(what) }.encode(self.encoding, &mut payload);
+        payload
+    }
+
+    pub(super) fn write(&self, payload: &[u8], fx: &mut Effects) {
         match self.deflate {
-            true => socket::write_deflated(self.encoding.opcode(), &payload, fx),
-            false => socket::write(self.encoding.opcode(), &payload, fx),
+            true => socket::write_deflated(self.encoding.opcode(), payload, fx),
+            false => socket::write(self.encoding.opcode(), payload, fx),
         }
     }
 
     fn log_in(&mut self, fx: &mut Effects) {
         if let Stage::Rising(login) = std::mem::replace(&mut self.stage, Stage::Entering) {
-            let what = types::Login {
-                name: (&*login.name).into(),
-                password: (&*login.password).into(),
-                token: Text::default(),
-            };
-            self.send(login.token, RequestWhat::Login(what), fx);
+            self.log_in_again(login, fx);
         }
+    }
+
+    /// Gives `true`, as the login is under way then.
+    pub(super) fn log_in_by_name(&mut self, login: &Login, fx: &mut Effects) -> bool {
+        let (name, password) = ((&*login.name).into(), (&*login.password).into());
+        let what = types::Login { name, password, token: Text::default() };
+        self.send(login.token, RequestWhat::Login(what), fx);
+        true
+    }
+
+    /// Whether a join asks who is there.
+    pub(super) fn wants_people(&self) -> bool {
+        self.features.has(MEMBERS) || self.features.has(AVATARS)
     }
 
     /// A whole message: the first bytes tell what it is.
@@ -233,7 +129,8 @@ impl YardstickSession {
             return self.give_up(FaultClass::Protocol, "a frame of the other encoding", fx);
         }
         match self.encoding.classify(payload) {
-            Some(Kind::Message) => fx.deliveries(payload),
+            Some(Kind::Message) if self.is_plain => fx.deliveries(payload),
+            Some(Kind::Message) => self.message(payload, fx),
             Some(Kind::Presence) => {
                 fx.announcements(payload);
                 if self.avatars.is_some() {
@@ -246,12 +143,27 @@ impl YardstickSession {
         }
     }
 
+    /// A live message, to somebody who comes back or is on lists.
+    fn message(&mut self, payload: &[u8], fx: &mut Effects) {
+        let mark = fx.events.len();
+        fx.deliveries(payload);
+        if is_direct(self.encoding, payload) {
+            self.direct.keep_own(fx, mark);
+        }
+        if let Some(resume) = &mut self.resume {
+            resume.heard(self.encoding, payload, fx, mark);
+        }
+    }
+
     fn answered(&mut self, now: Tick, payload: &[u8], fx: &mut Effects) {
         let answer = match Frame::decode(self.encoding, payload) {
             Ok(Frame { what: Some(FrameWhat::Answer(answer)) }) => answer,
             Ok(_) => return self.give_up(FaultClass::Protocol, "an answer that is none", fx),
             Err(error) => return self.give_up(FaultClass::Protocol, &error.to_string(), fx),
         };
+        if self.resume.is_some() && Resume::is_own(answer.id) {
+            return self.caught(now, answer, fx);
+        }
         if Avatars::is_own(answer.id) {
             return self.pictured(now, &answer, fx);
         }
@@ -262,20 +174,38 @@ impl YardstickSession {
         };
         let wants = self.pending[at].wants;
         match answer.what {
+            Some(AnswerWhat::Error(error)) if wants.is_silent() => self.untold(at, &error, fx),
             Some(AnswerWhat::Error(error)) => self.refused(at, &error, fx),
             Some(what) if wants.is(&what) => {
-                self.pending.swap_remove(at);
-                if wants == Wants::Welcome {
-                    self.stage = Stage::Online;
+                if let AnswerWhat::Welcome(welcome) = &what
+                    && !self.welcomed(welcome, fx)
+                {
+                    return;
                 }
-                fx.done(token);
-                match &what {
-                    AnswerWhat::Joined(joined) => self.look_at(now, &joined.people, fx),
-                    AnswerWhat::Members(members) => self.look_at(now, &members.people, fx),
-                    _ => {}
+                if self.one_answered(at) && !wants.is_silent() {
+                    self.settled(now, token, &what, fx);
                 }
             }
             _ => self.give_up(FaultClass::Protocol, "an answer of the wrong kind", fx),
+        }
+    }
+
+    /// A request has succeeded.
+    fn settled(&mut self, now: Tick, token: Token, what: &AnswerWhat<'_>, fx: &mut Effects) {
+        fx.done(token);
+        let mut number = None;
+        match what {
+            AnswerWhat::Welcome(_) => self.stage = Stage::Online,
+            AnswerWhat::Joined(joined) => {
+                number = Some(joined.number);
+                self.look_at(now, &joined.people, fx);
+            }
+            AnswerWhat::Members(members) => self.look_at(now, &members.people, fx),
+            AnswerWhat::Pong(_) => self.direct.ponged(token),
+            _ => {}
+        }
+        if let Some(resume) = &mut self.resume {
+            resume.answered(token, number);
         }
     }
 
@@ -291,7 +221,7 @@ impl YardstickSession {
     }
 
     /// Asks for the pictures of those who have one that is not known.
-    fn look_at(&mut self, now: Tick, people: &[Person<'_>], fx: &mut Effects) {
+    pub(super) fn look_at(&mut self, now: Tick, people: &[Person<'_>], fx: &mut Effects) {
         let Some(avatars) = &mut self.avatars else { return };
         if !people.iter().all(|person| avatars.notice(&person.avatar_hash)) {
             return self.give_up(FaultClass::Protocol, "a hash too long for one", fx);
@@ -303,7 +233,8 @@ impl YardstickSession {
         let mut count = 0;
         while let Some((id, hash)) = self.avatars.as_mut().and_then(|avatars| avatars.next(now)) {
             let hash = (&*hash).into();
-            self.write(id, RequestWhat::Avatar(types::GetAvatar { hash }), fx);
+            let payload = self.encode(id, RequestWhat::Avatar(types::GetAvatar { hash }));
+            self.write(&payload, fx);
             count += 1;
         }
         if count > 0 {
@@ -332,9 +263,18 @@ impl YardstickSession {
     fn refused(&mut self, at: usize, error: &types::Error<'_>, fx: &mut Effects) {
         let detail = in_words(error);
         if self.pending[at].wants == Wants::Welcome {
+            if self.resume.as_ref().is_some_and(|resume| resume.is_lost()) {
+                self.pending.swap_remove(at);
+                if self.token_refused(fx) {
+                    return;
+                }
+            }
             return self.give_up(FaultClass::LoginRefused, &detail, fx);
         }
         let token = self.pending.swap_remove(at).token;
+        if let Some(resume) = &mut self.resume {
+            resume.answered(token, None);
+        }
         fx.failed(token, FaultClass::RequestRefused, detail);
     }
 
@@ -343,16 +283,41 @@ impl YardstickSession {
         if let Stage::Rising(login) = std::mem::replace(&mut self.stage, Stage::Idle) {
             fx.failed(login.token, class, detail);
         }
-        for pending in self.pending.drain(..) {
-            fx.failed(pending.token, class, detail);
-        }
+        self.fail_pending(class, detail, fx);
         self.socket = Socket::default();
         self.avatars = self.features.has(AVATARS).then(Box::default);
+        self.direct = Direct::default();
+        self.resume = self.resume.take().map(|_| Box::new(Resume::new(self.encoding)));
+    }
+
+    pub(super) fn fail_pending(&mut self, class: FaultClass, detail: &str, fx: &mut Effects) {
+        for pending in self.pending.drain(..).filter(|pending| !pending.wants.is_silent()) {
+            fx.failed(pending.token, class, detail);
+        }
+    }
+
+    /// A login: the conversation is begun anew, unless it was lost and is to go on.
+    fn begin(&mut self, login: Login, fx: &mut Effects) {
+        if self.resume.as_ref().is_some_and(|resume| resume.is_lost()) {
+            // A login that was on its way when the connection was lost is over.
+            for login in self.pending.extract_if(.., |pending| pending.wants == Wants::Welcome) {
+                fx.failed(login.token, FaultClass::Offline, "the connection was lost");
+            }
+            self.socket = Socket::default();
+            self.avatars = self.features.has(AVATARS).then(Box::default);
+        } else {
+            self.reset(FaultClass::Offline, "a new login replaced the conversation", fx);
+        }
+        if !self.shared.lists.is_empty() {
+            self.direct.me = login.name.clone();
+        }
+        self.stage = Stage::Rising(Box::new(login));
+        fx.dial = true;
     }
 
     /// Ends the conversation as the target's doing.
     #[cold]
-    fn give_up(&mut self, class: FaultClass, detail: &str, fx: &mut Effects) {
+    pub(super) fn give_up(&mut self, class: FaultClass, detail: &str, fx: &mut Effects) {
         self.reset(class, detail, fx);
         fx.broken(class, detail);
     }
@@ -367,7 +332,7 @@ impl YardstickSession {
 }
 
 /// A refusal in one printable line.
-fn in_words(error: &types::Error<'_>) -> String {
+pub(super) fn in_words(error: &types::Error<'_>) -> String {
     format!("{}: {}", printable(&error.code), printable(&error.text))
 }
 
@@ -375,30 +340,47 @@ impl Session for YardstickSession {
     fn act(&mut self, _: Tick, token: Token, request: Request<'_>, fx: &mut Effects) {
         let what = match request {
             Request::Login { name, password } => {
-                self.reset(FaultClass::Offline, "a new login replaced the conversation", fx);
                 let login = Login { token, name: name.into(), password: password.into() };
-                self.stage = Stage::Rising(Box::new(login));
-                fx.dial = true;
-                return;
+                return self.begin(login, fx);
             }
             Request::Disconnect => return self.disconnect(fx),
             _ if !matches!(self.stage, Stage::Online) => {
                 return fx.failed(token, FaultClass::Offline, "not logged in");
             }
-            Request::Join { room, status, .. } => RequestWhat::Join(types::Join {
-                room: room.name.into(),
-                status: status.into(),
-                history: if self.features.has(HISTORY) { JOIN_HISTORY } else { 0 },
-                members: self.features.has(MEMBERS) || self.features.has(AVATARS),
-                avatars: self.features.has(AVATARS),
-                ..types::Join::default()
-            }),
-            Request::Leave { room } => RequestWhat::Leave(types::Leave { room: room.name.into() }),
-            Request::Say { room, text } => RequestWhat::Say(types::Say {
-                room: room.name.into(),
-                text: text.into(),
-                ..types::Say::default()
-            }),
+            Request::Join { room, status, .. } => {
+                let shared = self.shared.clone();
+                if let Some(list) = shared.list(room.id) {
+                    return self.join_list(token, list, fx);
+                }
+                if let Some(resume) = &mut self.resume {
+                    resume.enter(self.encoding, token, room);
+                }
+                RequestWhat::Join(types::Join {
+                    room: room.name.into(),
+                    status: status.into(),
+                    history: if self.features.has(HISTORY) { JOIN_HISTORY } else { 0 },
+                    members: self.wants_people(),
+                    avatars: self.features.has(AVATARS),
+                    ..types::Join::default()
+                })
+            }
+            Request::Leave { room } if self.shared.list(room.id).is_some() => {
+                return self.leave_list(token, room, fx);
+            }
+            Request::Leave { room } => {
+                if let Some(resume) = &mut self.resume {
+                    resume.leave(token, room);
+                }
+                RequestWhat::Leave(types::Leave { room: room.name.into() })
+            }
+            Request::Say { room, text } => {
+                let (room, text, key) = (room.name.into(), text.into(), self.key(token, 0, fx));
+                RequestWhat::Say(types::Say { room, text, key, ..types::Say::default() })
+            }
+            Request::Tell { list, text } => return self.tell(token, list, text, (Wants::Told, fx)),
+            Request::Multicast { list, text } => {
+                return self.tell(token, list, text, (Wants::Multicast, fx));
+            }
             Request::History { room, limit } => {
                 RequestWhat::History(types::GetHistory { room: room.name.into(), before: 0, limit })
             }
@@ -461,5 +443,11 @@ impl Session for YardstickSession {
         at
     }
 
-    fn wake(&mut self, _: Tick, _: &mut Effects) {}
+    fn wake(&mut self, _: Tick, fx: &mut Effects) {
+        self.ask_again(fx);
+    }
+
+    fn lost(&mut self, _: Tick) -> bool {
+        self.lose()
+    }
 }

@@ -4,6 +4,7 @@
 //! one transaction; who asked is answered when that is committed, and not before.
 
 mod folder;
+mod inbox;
 mod log;
 mod messages;
 mod read;
@@ -24,6 +25,7 @@ use crate::amend::Amend;
 use crate::config::Commit;
 use crate::conn::Ticket;
 use crate::message::Extra;
+use crate::resume::CatchUp;
 use crate::rights::{Act, Refusal};
 
 pub(crate) use folder::DataFolder;
@@ -90,6 +92,14 @@ pub(crate) enum Want {
     /// The latest `limit` messages before number `before`.
     #[serde(skip)]
     Page { name: Box<str>, before: u32, limit: usize },
+    /// A direct message, to be numbered in each inbox.
+    Tell { to: Vec<Box<str>>, sender: Box<str>, text: Box<str>, key: Box<str>, at_ms: u64 },
+    /// The latest `limit` messages before number `before` of somebody's inbox.
+    #[serde(skip)]
+    Inbox { person: Box<str>, before: u32, limit: usize },
+    /// What somebody has missed who enters a room again.
+    #[serde(skip)]
+    CatchUp(CatchUp),
 }
 
 /// The number of a room that somebody else has named.
@@ -100,11 +110,6 @@ fn nowhere() -> u32 {
 }
 
 impl Want {
-    /// Whether it changes nothing and is answered by [`Outcome::Page`].
-    pub(crate) fn is_look_up(&self) -> bool {
-        matches!(self, Want::Page { .. })
-    }
-
     /// As it is for those who did not ask.
     pub(crate) fn by_another(&self) -> Want {
         let mut want = self.clone();
@@ -135,8 +140,19 @@ impl Want {
                 room.len() + by.len() + act.who().unwrap_or_default().len()
             }
             Want::Revoke { .. } | Want::Key { .. } => 0,
+            Want::Tell { to, sender, text, key, .. } => {
+                let names = to.iter().map(|name| size_of::<Box<str>>() + name.len());
+                names.sum::<usize>() + sender.len() + text.len() + key.len()
+            }
+            Want::Inbox { person, .. } => person.len(),
+            Want::CatchUp(join) => join.room.len() + join.status.len(),
         };
         size_of::<Job>() + texts
+    }
+
+    /// Whether it changes nothing and is answered by [`Outcome::Page`].
+    pub(crate) fn is_look_up(&self) -> bool {
+        matches!(self, Want::Page { .. } | Want::Inbox { .. } | Want::CatchUp(_))
     }
 }
 
@@ -164,6 +180,9 @@ pub(crate) enum Outcome {
     Noted,
     /// What was looked up, oldest first.
     Page(Vec<Past>),
+    /// The direct message is stored, said at `at_ms`, under these numbers of the inboxes, in the
+    /// order of the names; without numbers if it was told before under that key.
+    Told { numbers: Vec<u32>, at_ms: u64 },
     /// It must not be, for that reason: a code for machines and a sentence for people.
     Refused(&'static str, String),
     /// Nothing was stored.
@@ -283,7 +302,11 @@ fn put(change: &Transaction<'_>, rooms: &mut Rooms, want: &Want) -> Result<Outco
         }
         Want::Rights { room, by, act } => rights::put(change, room, by, act),
         Want::Key { key } => log::put_key(change, key),
-        Want::Page { .. } => Ok(Outcome::Page(Vec::new())), // looked up, never written
+        Want::Tell { to, sender, text, key, at_ms } => {
+            inbox::tell(change, to, sender, text, (key, *at_ms))
+        }
+        // Looked up, never written.
+        Want::Page { .. } | Want::Inbox { .. } | Want::CatchUp(_) => Ok(Outcome::Page(Vec::new())),
     }
 }
 

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::rights::{self, LoadedRights};
 use super::{LOCK_TIME_MAX, Store, Trouble, Want, folder};
+use crate::config::PAGE_MESSAGES_MAX;
 use crate::message::{Extra, PageRoom};
 
 /// Between two tries to begin a backup while something else keeps the database.
@@ -74,6 +75,8 @@ pub(crate) struct Loaded {
     pub(crate) rooms: Vec<LoadedRoom>,
     /// Revoked tokens and when they end, in Unix milliseconds.
     pub(crate) revoked: Vec<([u8; 32], u64)>,
+    /// Who was told something, and the number of the latest.
+    pub(crate) inboxes: Vec<(String, u32)>,
 }
 
 impl Store {
@@ -94,11 +97,12 @@ impl Store {
             accounts: accounts.collect::<Result<_, _>>()?,
             rooms: rooms.collect::<Result<_, Trouble>>()?,
             revoked: revoked.collect::<Result<_, _>>()?,
+            inboxes: self.inboxes()?,
         })
     }
 
     fn load_room(&self, (id, name): (i64, String), history: usize) -> Result<LoadedRoom, Trouble> {
-        let past = self.messages(&name, 0, history.max(1))?;
+        let past = self.messages(&name, (0, 0), history.max(1))?;
         let number = past.last().map_or(0, |last| last.number);
         let keep = past.len().min(history);
         let past = past[past.len() - keep..].to_vec();
@@ -109,14 +113,21 @@ impl Store {
     /// Looks a page up.
     pub(super) fn page(&self, want: &Want) -> Result<Vec<Past>, Trouble> {
         match want {
-            Want::Page { name, before, limit } => self.messages(name, *before, *limit),
+            Want::Page { name, before, limit } => self.messages(name, (0, *before), *limit),
+            Want::CatchUp(join) => self.messages(&join.room, (join.after, 0), PAGE_MESSAGES_MAX),
+            Want::Inbox { person, before, limit } => self.told(person, *before, *limit),
             _ => Ok(Vec::new()),
         }
     }
 
-    /// The latest `limit` messages of a room before number `before` (0: the very latest), oldest
-    /// first; fewer if they are long.
-    fn messages(&self, room: &str, before: u32, limit: usize) -> Result<Vec<Past>, Trouble> {
+    /// The latest `limit` messages of a room behind number `after` and before number `before` (0:
+    /// the very latest), oldest first; fewer if they are long.
+    fn messages(
+        &self,
+        room: &str,
+        (after, before): (u32, u32),
+        limit: usize,
+    ) -> Result<Vec<Past>, Trouble> {
         let find = "SELECT id FROM rooms WHERE name = ?1";
         let id: Option<i64> =
             self.db.prepare_cached(find)?.query_row([room], |row| row.get(0)).optional()?;
@@ -124,11 +135,11 @@ impl Store {
         let end = if before == 0 { i64::MAX } else { i64::from(before) };
         let mut select = self.db.prepare_cached(
             "SELECT number, sender, text, at_ms, reply_to, edited_ms, deleted FROM messages \
-             WHERE room = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
+             WHERE room = ?1 AND number > ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4",
         )?;
         let mut page = Vec::new();
         let mut room = PageRoom::default();
-        for past in select.query_map(params![id, end, limit as i64], Past::of)? {
+        for past in select.query_map(params![id, after, end, limit as i64], Past::of)? {
             let past = past?;
             if !room.takes(&past.text, None) {
                 break;

@@ -60,6 +60,20 @@ const STEPS: &[&str] = &[
          number INTEGER NOT NULL,
          PRIMARY KEY (room, name)
      ) STRICT, WITHOUT ROWID;",
+    "CREATE TABLE told (
+         id INTEGER PRIMARY KEY,
+         sender TEXT NOT NULL,
+         key TEXT NOT NULL,
+         text TEXT NOT NULL,
+         at_ms INTEGER NOT NULL
+     ) STRICT;
+     CREATE UNIQUE INDEX told_keys ON told (sender, key) WHERE key <> '';
+     CREATE TABLE inbox (
+         person TEXT NOT NULL,
+         number INTEGER NOT NULL,
+         told INTEGER NOT NULL REFERENCES told,
+         PRIMARY KEY (person, number)
+     ) STRICT, WITHOUT ROWID;",
     "CREATE TABLE log (
          id INTEGER PRIMARY KEY CHECK (id = 0),
          log TEXT NOT NULL,
@@ -129,6 +143,7 @@ mod tests {
     fn an_old_file_becomes_a_new_one_and_keeps_what_it_has() {
         let mut db = version_one();
         assert!(db.execute("INSERT INTO revoked VALUES (x'00', 1)", []).is_err());
+        assert!(db.execute("INSERT INTO inbox VALUES ('bob', 1, 1)", []).is_err());
         for _ in 0..2 {
             migrate(&mut db).unwrap(); // the second time there is nothing to do
             assert_eq!(number(&db, "user_version").unwrap(), VERSION);
@@ -136,6 +151,8 @@ mod tests {
         db.execute("INSERT INTO revoked VALUES (x'00', 1)", []).unwrap();
         db.execute("INSERT INTO owned VALUES (1, 0, 0)", []).unwrap();
         db.execute("INSERT INTO roles VALUES (1, 'ann', 'owner')", []).unwrap();
+        db.execute("INSERT INTO told VALUES (1, 'ann', '', 'psst', 1)", []).unwrap();
+        db.execute("INSERT INTO inbox VALUES ('bob', 1, 1)", []).unwrap();
         let text: String = db.query_row("SELECT text FROM messages", [], |row| row.get(0)).unwrap();
         assert_eq!(text, "hello");
     }

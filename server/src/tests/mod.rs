@@ -2,6 +2,8 @@
 mod amends;
 mod amends_kept;
 mod amends_property;
+mod comebacks;
+mod direct;
 mod door;
 mod durable;
 mod faults;
@@ -23,3 +25,4 @@ mod sessions;
 mod several;
 mod talks;
 mod tls;
+mod verbs;

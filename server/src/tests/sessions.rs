@@ -13,7 +13,7 @@ use crate::{Avatars, Config};
 
 const RUN: u32 = 3;
 const ROOM: RoomName<'static> = RoomName { id: 1, name: "live" };
-const EVERYTHING: Features = Features(0b111);
+const EVERYTHING: Features = Features(0b1111);
 
 /// Somebody at this end.
 struct Person {

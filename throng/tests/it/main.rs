@@ -32,6 +32,9 @@ mod streams;
 // Runs that are ended from outside, kindly or not.
 mod killed;
 
+// People who write by name, lose their connections and come back.
+mod comebacks;
+
 // Targets that break every rule, each in its own way.
 mod hostile;
 

@@ -108,7 +108,7 @@ impl Person {
         push_exact(&mut self.stays, Stay::begin(&desk.setup.board, room.id, desk.is_stamped()));
         desk.setup.board.bump(room.id, desk.setup.source, Cell::JoinsBegun);
         let mut status = String::new();
-        if desk.is_stamped() {
+        if desk.stamps_joins_of(room.id) {
             let stamp = self.stamp(desk, Kind::Announcement, &mut pending);
             speak(&mut status, &stamp, None, self.mind.rng());
         }

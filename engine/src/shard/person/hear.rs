@@ -274,7 +274,7 @@ impl Person {
     fn joined<N: Net>(&mut self, desk: &mut Desk<N>, pending: &Pending, is_ok: bool) {
         let (room, source) = (pending.room, desk.setup.source);
         desk.setup.board.bump(room, source, Cell::JoinsDone);
-        if desk.is_stamped() {
+        if desk.stamps_joins_of(room) {
             desk.windows.settle(Kind::Announcement, room, pending.number);
         }
         if !is_ok {
@@ -329,7 +329,7 @@ impl Person {
                 _ if pending.is_numbered => {
                     desk.windows.settle(Kind::Message, pending.room, pending.number);
                 }
-                Measure::Join if desk.is_stamped() => {
+                Measure::Join if desk.stamps_joins_of(pending.room) => {
                     desk.windows.settle(Kind::Announcement, pending.room, pending.number);
                 }
                 _ => {}
