@@ -196,7 +196,7 @@ impl Lab {
             let node = self.rng.below(NODES);
             return self.enter(number, node);
         };
-        let choice = self.rng.below(12);
+        let choice = self.rng.below(20);
         self.texts += 1;
         let text = format!("text {}", self.texts);
         let person = &mut self.people[number];
@@ -216,6 +216,20 @@ impl Lab {
                 person.rooms.remove(room);
                 person.seen.remove(room);
                 format!(r#""leave":{{"room":"{room}"}}"#)
+            }
+            (_, 3) => {
+                let to = self.rng.below(PEOPLE);
+                format!(r#""tell":{{"to":["p{to}","p{number}"],"text":"{text}","key":"{to}"}}"#)
+            }
+            (true, 4) => {
+                let message = 1 + self.rng.below(4);
+                format!(r#""react":{{"room":"{room}","number":{message},"reaction":"+"}}"#)
+            }
+            (true, 5) => format!(r#""read":{{"room":"{room}"}}"#),
+            (true, 6) => format!(r#""create":{{"room":"own{}"}}"#, self.rng.below(3)),
+            (true, 7) => {
+                let (own, whom) = (self.rng.below(3), self.rng.below(PEOPLE));
+                format!(r#""grant":{{"room":"own{own}","name":"p{whom}","role":"moderator"}}"#)
             }
             (true, 1) => format!(r#""typing":{{"room":"{room}"}}"#),
             (true, 2) => {
@@ -278,6 +292,9 @@ impl Lab {
 
     /// A message of a room is heard: the next one, and the same text as for everybody.
     fn heard(&mut self, number: usize, room: &str, message: u32, text: &str) {
+        if room.is_empty() {
+            return self.note(&format!("inbox of p{number}"), message, text);
+        }
         self.note(room, message, text);
         let room = ROOMS.into_iter().find(|known| *known == room).unwrap();
         let person = &mut self.people[number];
@@ -291,6 +308,8 @@ impl Lab {
 
     fn answer(&mut self, number: usize, id: u32, what: Option<AnswerWhat<'_>>, json: &str) {
         match what.unwrap() {
+            // A direct message has a number in each inbox, and none here.
+            AnswerWhat::Said(said) if said.number == 0 => {}
             AnswerWhat::Said(said) => {
                 let (room, text) = self.people[number].asked.remove(&id).expect("asked once");
                 self.note(room, said.number, &text);
@@ -322,9 +341,12 @@ impl Lab {
                 self.people[number].members.push(names);
             }
             AnswerWhat::Error(error) => {
-                // Not logged in yet, or not in the room yet: nothing was done.
+                // Not logged in yet, or not in the room yet: nothing was done. Or it was refused.
                 let is_fine = ["login_first", "not_in_room", "already_in_room", "behind"];
-                assert!(is_fine.contains(&&*error.code), "seed {}: {json}", self.seed);
+                let is_ruled = ["unknown_name", "no_message", "room_exists", "no_room"];
+                let is_right = ["not_allowed", "open_room", "last_owner"];
+                let mut known = is_fine.iter().chain(&is_ruled).chain(&is_right);
+                assert!(known.any(|code| *code == &*error.code), "seed {}: {json}", self.seed);
                 let person = &mut self.people[number];
                 person.asked.remove(&id);
                 person.joining.remove(&id);
@@ -408,7 +430,11 @@ impl Lab {
         let texts: Vec<&String> = all[0].values().flatten().collect();
         let distinct: BTreeSet<&String> = texts.iter().copied().collect();
         assert_eq!(texts.len(), distinct.len(), "{what}: something is doubled");
-        for ((room, number), text) in &self.told {
+        let files = self.nodes.iter().map(|node| contents(&self.scratch.path(&node.file)));
+        let files: Vec<Vec<String>> = files.collect();
+        assert!(files.iter().all(|file| *file == files[0]), "{what}: stores differ: {files:#?}");
+        for ((room, number), text) in self.told.iter().filter(|((room, _), _)| !room.contains(' '))
+        {
             assert_eq!(
                 all[0][room].get(*number as usize - 1),
                 Some(text),
@@ -451,6 +477,27 @@ impl Lab {
     }
 }
 
+/// Every row of a store, but for how far it has come in the log: read markers and reactions,
+/// inboxes and roles as well.
+fn contents(file: &std::path::Path) -> Vec<String> {
+    let db = rusqlite::Connection::open(file).unwrap();
+    let find = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+    let mut tables = db.prepare(find).unwrap();
+    let tables = tables.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let mut all = Vec::new();
+    for table in tables.map(Result::unwrap) {
+        let mut select = db.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
+        let columns = select.column_count();
+        let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<String> {
+            let value = |at| Ok(format!("{:?}", row.get::<_, rusqlite::types::Value>(at)?));
+            let values: rusqlite::Result<Vec<String>> = (0..columns).map(value).collect();
+            Ok(format!("{table}: {}", values?.join(", ")))
+        };
+        all.extend(select.query_map([], row).unwrap().map(Result::unwrap));
+    }
+    all
+}
+
 /// An entry of the log reaches a node's store.
 fn follow(
     orderer: &mut Orderer,
@@ -491,7 +538,7 @@ fn three_nodes_are_one_whatever_is_lost_and_whoever_is_killed() {
         told += lab.told.len();
         lost += lab.nodes.iter().map(|node| node.net.core.counters.nodes_lost).sum::<u64>();
     }
-    assert!(answers > 3_000 && told >= answers && lost > 30, "{answers}, {told}, {lost}");
+    assert!(answers > 1_500 && told >= answers && lost > 30, "{answers}, {told}, {lost}");
 }
 
 #[test]
