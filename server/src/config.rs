@@ -244,6 +244,93 @@ impl FromStr for Commit {
     }
 }
 
+/// How often a frame that a room hears is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encode {
+    /// Once for each dialect that is spoken in the room.
+    Once,
+    /// Anew for each receiver, as naive servers do.
+    Receiver,
+}
+
+impl Encode {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Encode::Once => "once",
+            Encode::Receiver => "receiver",
+        }
+    }
+}
+
+impl FromStr for Encode {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = [Encode::Once, Encode::Receiver].into_iter().find(|it| it.word() == word);
+        found.ok_or_else(|| format!("frames are encoded once or for each receiver, not {word:?}"))
+    }
+}
+
+/// What one write carries to a member of a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// All that a turn of the loop, or the flush window, has brought.
+    Turn,
+    /// One message, at once, as naive servers do.
+    Message,
+}
+
+impl Flush {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Flush::Turn => "turn",
+            Flush::Message => "message",
+        }
+    }
+}
+
+impl FromStr for Flush {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = [Flush::Turn, Flush::Message].into_iter().find(|it| it.word() == word);
+        found.ok_or_else(|| format!("a flush is for a turn or for a message, not {word:?}"))
+    }
+}
+
+/// How the writes of a flush reach the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Io {
+    /// One system call each.
+    Epoll,
+    /// Many in one system call, by io_uring; an error where there is none.
+    Uring,
+    /// By io_uring where there is one.
+    Auto,
+}
+
+impl Io {
+    /// The word for it on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Io::Epoll => "epoll",
+            Io::Uring => "uring",
+            Io::Auto => "auto",
+        }
+    }
+}
+
+impl FromStr for Io {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = [Io::Epoll, Io::Uring, Io::Auto].into_iter().find(|io| io.word() == word);
+        found.ok_or_else(|| format!("writes go by epoll, uring or auto, not {word:?}"))
+    }
+}
+
 /// What a password costs to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashCost {
@@ -321,8 +408,14 @@ pub struct Config {
     pub history: usize,
     /// When arrivals and departures are announced.
     pub presence: Presence,
-    /// The longest a busy room waits between two flushes.
+    /// The most that batching may add to a delivery: how long a room of a busy server collects.
     pub flush_window: Duration,
+    /// How often a frame that a room hears is encoded.
+    pub encode: Encode,
+    /// What one write carries to a member of a room.
+    pub flush: Flush,
+    /// How the writes of a flush reach the kernel.
+    pub io: Io,
     /// Whether clients that ask for compression get it.
     pub deflate: bool,
     /// How people get to see each other's pictures.
@@ -383,7 +476,10 @@ impl Default for Config {
             connections_max: CONNECTIONS_MAX,
             history: 100,
             presence: Presence::Batched,
-            flush_window: Duration::from_millis(200),
+            flush_window: Duration::from_millis(20),
+            encode: Encode::Once,
+            flush: Flush::Turn,
+            io: Io::Auto,
             deflate: false,
             avatars: Avatars::Lazy,
             avatar_bytes: AVATAR_BYTES,
@@ -438,6 +534,14 @@ impl Config {
         }
         if self.bus.is_some() && self.folder().is_none() {
             return Err("a node of several needs a data folder".to_owned());
+        }
+        let is_naive = self.encode == Encode::Receiver || self.flush == Flush::Message;
+        if is_naive && self.faults.touch_receivers() {
+            return Err(
+                "what each receiver costs is either a knob or subject to faults, not both: \
+                        encode once and flush a turn"
+                    .to_owned(),
+            );
         }
         if !self.registration && self.folder().is_none() {
             return Err("without registration only a data folder can have accounts".to_owned());
@@ -506,7 +610,10 @@ mod tests {
             (Config { cpu_per_message: BURN_TIME_MAX, ..fine.clone() }, true),
             (Config { cpu_per_delivery: BURN_TIME_MAX * 2, ..fine.clone() }, false),
             (Config { deliveries_per_second: 1, ..fine.clone() }, true),
-            (Config { deliveries_per_second: 1, faults, ..fine.clone() }, false),
+            (Config { deliveries_per_second: 1, faults: faults.clone(), ..fine.clone() }, false),
+            (Config { encode: Encode::Receiver, flush: Flush::Message, ..fine.clone() }, true),
+            (Config { encode: Encode::Receiver, faults: faults.clone(), ..fine.clone() }, false),
+            (Config { flush: Flush::Message, faults, ..fine.clone() }, false),
             (Config { registration: false, data: data.clone(), ..fine.clone() }, true),
             (Config { registration: false, data, commit: Commit::Off, ..fine.clone() }, false),
             (Config { registration: false, ..fine }, false),
@@ -520,6 +627,13 @@ mod tests {
         let words = ["message", "group", "late", "off"];
         assert_eq!(words.map(|word| word.parse::<Commit>().unwrap().word()), words);
         assert!("on".parse::<Commit>().is_err());
+        let words = ["once", "receiver"];
+        assert_eq!(words.map(|word| word.parse::<Encode>().unwrap().word()), words);
+        let words = ["epoll", "uring", "auto"];
+        assert_eq!(words.map(|word| word.parse::<Io>().unwrap().word()), words);
+        let words = ["turn", "message"];
+        assert_eq!(words.map(|word| word.parse::<Flush>().unwrap().word()), words);
+        assert!("on".parse::<Encode>().is_err() && "on".parse::<Flush>().is_err());
         let words = ["off", "low", "standard"];
         assert_eq!(words.map(|word| word.parse::<HashCost>().unwrap().word()), words);
         assert!("high".parse::<HashCost>().is_err());

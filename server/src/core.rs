@@ -23,6 +23,7 @@ use crate::faulty::Faulty;
 use crate::journal::{Field, Journal, Level, Value};
 use crate::login::{HashJob, Hashing};
 use crate::marks::MarkWriter;
+use crate::pace::Pace;
 use crate::pages;
 use crate::people::People;
 use crate::request::fail;
@@ -34,10 +35,24 @@ use crate::web;
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
 
+/// What one connection is to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write<'a> {
+    pub(crate) conn: u32,
+    /// The place among the members of its lane, for who asked for the write.
+    pub(crate) place: u32,
+    pub(crate) bytes: &'a [u8],
+}
+
 /// What the core needs of the machine.
 pub(crate) trait World {
     /// Writes what the socket takes now; `WouldBlock` if nothing.
     fn write(&mut self, conn: usize, bytes: &[u8]) -> io::Result<usize>;
+    /// One write to each of several connections, all different; `done` gets what [`World::write`]
+    /// would have given for each, in order.
+    fn write_many(&mut self, writes: &[Write<'_>], done: &mut Vec<io::Result<usize>>) {
+        done.extend(writes.iter().map(|write| self.write(write.conn as usize, write.bytes)));
+    }
     /// Ends the sending side.
     fn finish(&mut self, conn: usize);
     /// Closes the socket; the number may be used again.
@@ -80,7 +95,7 @@ pub(crate) struct Core {
     pub(crate) others: Vec<Counters>,
     pub(crate) faulty: Faulty,
     /// Rooms with something to flush.
-    pub(crate) dirty: Vec<u32>,
+    pub(crate) pace: Pace,
     /// Connections with answers to send.
     pub(crate) queue: Vec<u32>,
     /// Connections to close at the end of the turn.
@@ -125,7 +140,7 @@ impl Core {
             },
             others: Vec::new(),
             faulty: Faulty::new(&config)?,
-            dirty: Vec::new(),
+            pace: Pace::new(&config),
             queue: Vec::new(),
             doomed: Vec::new(),
             history_bytes: 0,
@@ -453,7 +468,7 @@ impl Core {
         self.write_marks(now.us);
         self.hand_over(world);
         let beat = self.tell_news(now, world);
-        let rooms = self.dirty.iter().map(|room| self.rooms[*room as usize].flush_at_us).min();
+        let rooms = self.pace.next_due_us(now.us);
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
         let marks = self.marks.next_due_us();
@@ -511,7 +526,7 @@ impl Core {
         is_kept
             && self.hashing.open == 0
             && self.marks.is_empty()
-            && self.dirty.is_empty()
+            && self.pace.is_empty()
             && self.conns.iter().all(|(_, conn)| conn.doomed || is_sent(conn))
     }
 

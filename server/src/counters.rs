@@ -54,6 +54,8 @@ pub struct Counters {
     pub avatars: u64,
     /// Flushes of rooms.
     pub flushes: u64,
+    /// Frames encoded for rooms; with one encoding in use and `encode once` as many as there are.
+    pub encodings: u64,
     /// Writes to sockets.
     pub writes: u64,
     /// Bytes read from sockets.
@@ -200,6 +202,7 @@ impl Counters {
             ("presence_deliveries_total", "counter", self.presence_deliveries),
             ("avatars_total", "counter", self.avatars),
             ("flushes_total", "counter", self.flushes),
+            ("encodings_total", "counter", self.encodings),
             ("writes_total", "counter", self.writes),
             ("bytes_in_total", "counter", self.bytes_in),
             ("bytes_out_total", "counter", self.bytes_out),

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,16 +14,18 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use protocols::wire::http::Refusal;
 
-use crate::config::{Config, DESCRIPTORS_RESERVED, DRAIN_TIME_MAX};
-use crate::core::{Core, Now, World};
+use crate::config::{Config, DESCRIPTORS_RESERVED, DRAIN_TIME_MAX, Io};
+use crate::core::{Core, Now, World, Write as OneWrite};
 use crate::counters::Counters;
 use crate::fault::{Record, Stall};
 use crate::journal::{Journal, Level, Value};
 use crate::login::HashJob;
 use crate::secure::Secure;
 use crate::shards::{self, Shard};
+use crate::stop::Stop;
 use crate::store::Job;
 use crate::sys;
+use crate::uring::Ring;
 use crate::workers::Workers;
 
 const LISTENER: Token = Token(usize::MAX - 1);
@@ -36,63 +38,14 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 const READS_PER_TURN_MAX: usize = 4;
 /// Connections accepted in one turn.
 const ACCEPTS_PER_TURN_MAX: usize = 256;
+/// Fewer writes than these are done one by one.
+const RING_WRITES_MIN: usize = 4;
 /// How long accepting rests when descriptors run out.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// How often counters are copied to where the handle sees them.
 const PUBLISH_EVERY_US: u64 = 100_000;
 /// How often a server that is to stop looks whether everybody has been sent everything.
 const DRAIN_LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// Ends a running server from another thread.
-#[derive(Clone, Default)]
-pub struct Stop(Arc<Signal>);
-
-#[derive(Default)]
-struct Signal {
-    wanted: AtomicBool,
-    /// How often the certificate was to be read again.
-    reloads: AtomicU64,
-    wakers: Mutex<Vec<Arc<Waker>>>,
-    /// By shard.
-    counters: Mutex<Vec<Counters>>,
-}
-
-impl Stop {
-    /// A signal for one server.
-    pub fn new() -> Stop {
-        Stop::default()
-    }
-
-    /// Asks the server to end; it does so when what it has taken is answered and stored, within
-    /// [`DRAIN_TIME_MAX`].
-    pub fn stop(&self) {
-        self.0.wanted.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    /// Asks the server to read its certificate again.
-    pub fn reload(&self) {
-        self.0.reloads.fetch_add(1, Ordering::SeqCst);
-        self.wake();
-    }
-
-    fn wake(&self) {
-        for waker in self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let _ = waker.wake(); // fails only when the loop is gone, which is what we want
-        }
-    }
-
-    /// The server's counters, at most a tenth of a second old while it is busy; of several shards
-    /// those of the first.
-    pub fn counters(&self) -> Counters {
-        let list = self.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        list.first().cloned().unwrap_or_default()
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.0.wanted.load(Ordering::SeqCst)
-    }
-}
 
 /// What a server leaves behind.
 #[derive(Debug, Clone)]
@@ -194,7 +147,7 @@ impl Ready {
     /// Serves until `stop` is pulled.
     pub(crate) fn run(mut self, stop: &Stop) -> io::Result<Outcome> {
         self.event_loop.core.tell_start(self.address);
-        stop.0.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(self.waker);
+        stop.wakes(self.waker);
         self.event_loop.run(self.poll, stop)
     }
 }
@@ -228,6 +181,7 @@ pub(crate) fn prepare_shard(
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut stalls = config.faults.stalls.clone();
     stalls.sort_by_key(|stall| Reverse(stall.after));
+    let ring = ring(&config)?;
     let journal = Journal::new(config.log, io::stderr(), unix_ms())?;
     let (secure, pin) = (config.tls.clone().map(Secure::new), config.pin);
     let start = Instant::now();
@@ -247,6 +201,7 @@ pub(crate) fn prepare_shard(
         secure,
         start,
         workers,
+        ring,
     };
     let event_loop = EventLoop {
         core,
@@ -271,6 +226,20 @@ struct Sockets {
     secure: Option<Secure>,
     start: Instant,
     workers: Workers,
+    /// For flushes; `None` where writes are done one by one.
+    ring: Option<Ring>,
+}
+
+/// A ring for plain sockets; what is encrypted is written one by one.
+fn ring(config: &Config) -> io::Result<Option<Ring>> {
+    let why = |error| io::Error::other(format!("io_uring cannot be used here: {error}"));
+    match config.io {
+        Io::Uring if config.tls.is_some() => Err(io::Error::other("io_uring is not for TLS")),
+        Io::Epoll => Ok(None),
+        Io::Auto if config.tls.is_some() => Ok(None),
+        Io::Uring => Ring::new().map(Some).map_err(why),
+        Io::Auto => Ok(Ring::new().ok()),
+    }
 }
 
 fn unix_ms() -> u64 {
@@ -317,6 +286,29 @@ impl World for Sockets {
             match stream.write(bytes) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => return result,
+            }
+        }
+    }
+
+    fn write_many(&mut self, writes: &[OneWrite<'_>], done: &mut Vec<io::Result<usize>>) {
+        if let Some(ring) = self.ring.as_mut().filter(|_| writes.len() >= RING_WRITES_MIN) {
+            let streams = &self.streams;
+            let fd = |conn: u32| match &streams[conn as usize] {
+                Some(stream) => stream.as_raw_fd(),
+                None => -1, // the kernel refuses it
+            };
+            let sends = writes.iter().map(|write| (fd(write.conn), write.bytes));
+            if ring.send_all(sends, done).is_err() {
+                self.ring = None; // what it has not done is written below
+            }
+        }
+        for write in &writes[done.len()..] {
+            let result = self.write(write.conn as usize, write.bytes);
+            done.push(result);
+        }
+        for (write, result) in writes.iter().zip(done) {
+            if matches!(result, Err(error) if error.kind() == ErrorKind::Interrupted) {
+                *result = self.write(write.conn as usize, write.bytes);
             }
         }
     }
@@ -456,7 +448,7 @@ impl EventLoop {
 
     /// Reads the certificate again if that is asked for; the old one stays if it cannot be read.
     fn reload(&mut self, stop: &Stop) {
-        let reloads = stop.0.reloads.load(Ordering::SeqCst);
+        let reloads = stop.reloads();
         if std::mem::replace(&mut self.reloads, reloads) == reloads {
             return;
         }
@@ -597,15 +589,7 @@ impl EventLoop {
     fn publish(&mut self, stop: &Stop, now_us: u64) {
         if now_us >= self.publish_at_us {
             self.publish_at_us = now_us.saturating_add(PUBLISH_EVERY_US);
-            let mut copies = stop.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
-            if copies.len() <= self.shard {
-                copies.resize_with(self.shard + 1, Counters::default);
-            }
-            copies[self.shard].clone_from(&self.core.counters);
-            if copies.len() > 1 {
-                let others = copies.iter().enumerate().filter(|(shard, _)| *shard != self.shard);
-                self.core.others = others.map(|(_, counters)| counters.clone()).collect();
-            }
+            self.core.others = stop.publish(self.shard, &self.core.counters);
         }
     }
 }

@@ -2,11 +2,18 @@
 
 use std::io;
 
-use crate::config::{ANSWER_BYTES_MAX, FLUSH_BYTES_MAX};
-use crate::conn::{Blocked, Conn, Dialect, Phase, Source};
-use crate::core::{Core, World};
+use slab::Slab;
+
+use crate::config::ANSWER_BYTES_MAX;
+use crate::conn::{Blocked, Conn, Dialect, LANES, Phase, Source};
+use crate::core::{Core, World, Write};
 use crate::counters::Counters;
+use crate::door::Door;
+use crate::journal::Journal;
 use crate::room::Announced;
+
+/// Writes handed over at a time in a flush.
+const WRITES_MAX: usize = 256;
 
 /// What became of a write.
 enum Outcome {
@@ -58,81 +65,87 @@ impl Core {
         }
     }
 
-    /// Flushes the rooms that are due.
-    pub(crate) fn flush_rooms(&mut self, now_us: u64, world: &mut impl World) {
-        for number in std::mem::take(&mut self.dirty) {
-            let room = &mut self.rooms[number as usize];
-            let can_wait = room.flush_at_us > now_us && !self.stopping;
-            if can_wait && room.bytes_waiting() < FLUSH_BYTES_MAX {
-                self.dirty.push(number);
-                continue;
-            }
-            room.dirty = false;
-            let start_us = world.now_us();
-            self.flush_room(number, world);
-            let end_us = world.now_us();
-            // Half of the time at most goes into a room's flushes, unless the window is shorter.
-            let window_us = self.config.flush_window.as_micros() as u64;
-            let pause_us = end_us.saturating_sub(start_us).min(window_us);
-            self.rooms[number as usize].flush_at_us = end_us + pause_us;
-        }
-    }
-
-    fn flush_room(&mut self, number: u32, world: &mut impl World) {
+    /// Sends every member what it may be sent and has not been.
+    pub(crate) fn flush_room(&mut self, number: u32, world: &mut impl World) {
         self.counters.flushes += 1;
         self.note_flush_wait(number, world);
-        let announced = self.rooms[number as usize].announce(&mut self.scratch);
-        for dialect in Dialect::ALL {
-            self.flush_lane(number, dialect, announced.as_ref(), world);
+        let room = &mut self.rooms[number as usize];
+        let mut announced = room.announce(&mut self.scratch);
+        self.counters.encodings += std::mem::take(&mut room.encodings);
+        let sendable: [u64; LANES] = std::array::from_fn(|lane| room.sendable(lane));
+        while let Some(ends) = self.rooms[number as usize].next_ends(&sendable) {
+            self.flush_lanes(number, &ends, announced.take().as_ref(), world);
         }
+        self.flush_lanes(number, &sendable, announced.as_ref(), world);
     }
 
-    fn flush_lane(
+    fn flush_lanes(
         &mut self,
         number: u32,
-        dialect: Dialect,
+        ends: &[u64; LANES],
         announced: Option<&Announced>,
         world: &mut impl World,
     ) {
+        for dialect in Dialect::ALL {
+            if let Some(announced) = announced {
+                self.brief(number, dialect, announced);
+            }
+            self.flush_lane(number, dialect.lane(), ends[dialect.lane()], world);
+        }
+    }
+
+    /// Members that arrived since the last flush get announcements of their own.
+    fn brief(&mut self, number: u32, dialect: Dialect, announced: &Announced) {
         let room = &mut self.rooms[number as usize];
-        let sendable = room.sendable(dialect.lane());
         let lane = &mut room.lanes[dialect.lane()];
+        for member in lane.members.iter_mut().filter(|member| announced.is_fresh(member)) {
+            let (bytes, cursor) =
+                announced.private(&room.name, dialect, member, &lane.log, &mut self.scratch);
+            self.conns[member.conn as usize].take_over(number, &bytes);
+            member.cursor = cursor;
+        }
+    }
+
+    /// Sends a lane's log up to `upto`, to some members at a time.
+    fn flush_lane(&mut self, number: u32, lane: usize, upto: u64, world: &mut impl World) {
+        let room = &mut self.rooms[number as usize];
+        let is_held = !room.waiting.is_empty();
+        let lane = &mut room.lanes[lane];
         let (log, end) = (&lane.log, lane.log.end());
+        let batch_max = lane.members.len().min(WRITES_MAX);
+        let (mut writes, mut done) = (Vec::with_capacity(batch_max), Vec::with_capacity(batch_max));
+        let mut sender = Sender {
+            conns: &mut self.conns,
+            counters: &mut self.counters,
+            doomed: &mut self.doomed,
+            journal: &mut self.journal,
+            door: &self.door,
+            room: number,
+        };
         let mut passed = end;
-        for member in &mut lane.members {
-            let id = member.conn as usize;
-            let conn = &mut self.conns[id];
-            if let Some(announced) = announced.filter(|announced| announced.is_fresh(member)) {
-                let scratch = &mut self.scratch;
-                let (bytes, cursor) = announced.private(&room.name, dialect, member, log, scratch);
-                conn.take_over(number, &bytes);
-                member.cursor = cursor;
-            }
-            if conn.blocked.is_none() && !conn.doomed {
-                let source = Source::Room(number);
-                let mut outcome = send_out(conn, id, world, &mut self.counters);
-                if matches!(outcome, Outcome::Sent) && member.cursor < sendable {
-                    let bytes = log.between(member.cursor, sendable);
-                    let sent = send(conn, id, bytes, source, world, &mut self.counters);
-                    member.cursor += sent.0 as u64;
-                    outcome = sent.1;
-                }
-                if matches!(outcome, Outcome::Broken) {
-                    conn.doomed = true;
-                    self.doomed.push(member.conn);
+        for members in lane.members.chunks_mut(WRITES_MAX) {
+            for (place, member) in members.iter().enumerate() {
+                if sender.is_ready(member.conn, world) && member.cursor < upto {
+                    let bytes = log.between(member.cursor, upto);
+                    writes.push(Write { conn: member.conn, place: place as u32, bytes });
                 }
             }
-            let lag = (end - member.cursor) as usize;
-            let waits = conn.blocked.is_some() || sendable < end;
-            if lag > self.config.lag_bytes_max && waits && !conn.doomed {
-                self.counters.cut_off("lag");
-                self.journal.cut_off(conn.name.as_deref(), self.door.address(id), "lag");
-                conn.doomed = true;
-                self.doomed.push(member.conn);
+            sender.counters.writes += writes.len() as u64;
+            world.write_many(&writes, &mut done);
+            for (write, result) in writes.drain(..).zip(done.drain(..)) {
+                let sent = sender.note(write, result, world);
+                members[write.place as usize].cursor += sent as u64;
             }
-            passed = passed.min(member.cursor);
+            for member in members {
+                if member.cursor < end {
+                    let lag = (end - member.cursor) as usize;
+                    sender.check_lag(member.conn, lag > self.config.lag_bytes_max, is_held);
+                    passed = passed.min(member.cursor);
+                }
+            }
         }
         lane.log.trim(passed);
+        lane.flushed = upto;
     }
 
     /// A socket takes bytes again: first what was cut in two, then all that has waited.
@@ -173,6 +186,91 @@ impl Core {
         if matches!(outcome, Outcome::Broken) {
             self.doom(id);
         }
+    }
+}
+
+/// What a flush needs of the core beside the room.
+struct Sender<'a> {
+    conns: &'a mut Slab<Conn>,
+    counters: &'a mut Counters,
+    doomed: &'a mut Vec<u32>,
+    journal: &'a mut Journal,
+    door: &'a Door,
+    room: u32,
+}
+
+impl Sender<'_> {
+    /// Whether a connection can be sent the log now. Its answers come first.
+    #[inline]
+    fn is_ready(&mut self, id: u32, world: &mut impl World) -> bool {
+        let conn = &self.conns[id as usize];
+        if conn.blocked.is_some() || conn.doomed {
+            return false;
+        }
+        conn.out.is_empty() || self.send_answers(id, world)
+    }
+
+    #[cold]
+    fn send_answers(&mut self, id: u32, world: &mut impl World) -> bool {
+        let conn = &mut self.conns[id as usize];
+        match send_out(conn, id as usize, world, self.counters) {
+            Outcome::Sent => true,
+            Outcome::Full => false,
+            Outcome::Broken => {
+                self.doom(id);
+                false
+            }
+        }
+    }
+
+    /// What became of a write of the log; gives how many bytes were taken.
+    #[inline]
+    fn note(
+        &mut self,
+        write: Write<'_>,
+        result: io::Result<usize>,
+        world: &mut impl World,
+    ) -> usize {
+        if let Ok(sent) = result
+            && sent == write.bytes.len()
+        {
+            self.counters.bytes_out += sent as u64;
+            return sent;
+        }
+        self.note_cut(write.conn, result, world)
+    }
+
+    #[cold]
+    fn note_cut(&mut self, id: u32, result: io::Result<usize>, world: &mut impl World) -> usize {
+        let sent = match result {
+            Ok(sent) if sent > 0 => sent,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            _ => {
+                self.doom(id);
+                return 0;
+            }
+        };
+        self.counters.bytes_out += sent as u64;
+        let source = Source::Room(self.room);
+        self.conns[id as usize].blocked = Some(Blocked { source, since_us: world.now_us() });
+        sent
+    }
+
+    /// A member has not been sent all; if that is `much`, and not for want of a flush, it goes.
+    #[cold]
+    fn check_lag(&mut self, id: u32, is_much: bool, is_held: bool) {
+        let conn = &self.conns[id as usize];
+        if is_much && (conn.blocked.is_some() || is_held) && !conn.doomed {
+            self.counters.cut_off("lag");
+            let address = self.door.address(id as usize);
+            self.journal.cut_off(conn.name.as_deref(), address, "lag");
+            self.doom(id);
+        }
+    }
+
+    fn doom(&mut self, id: u32) {
+        self.conns[id as usize].doomed = true;
+        self.doomed.push(id);
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
-//! - `request`: what each request does; `fanout`: sending; `faulty`, [`fault`]: faults on purpose
+//! - `request`: what each request does; `faulty`, [`fault`]: faults on purpose
+//! - `fanout`: sending; `pace`: when rooms flush
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
 //!   storing first, answering then
 //! - `rights`: who may do what in a room with an owner; `owned`: its state; `moderation`: requests
@@ -15,6 +16,7 @@
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `web`: the page for people
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
+//! - `uring`: many writes with one system call
 //!
 //! A message is encoded once per encoding into its room's log; a member is a cursor into it and
 //! gets one write a flush. There is no queue and no task per receiver.
@@ -42,6 +44,7 @@ mod marks;
 mod message;
 mod moderation;
 mod owned;
+mod pace;
 mod pages;
 mod password;
 mod people;
@@ -51,6 +54,7 @@ mod rights;
 mod room;
 mod secure;
 mod shards;
+mod stop;
 mod store;
 mod sys;
 mod tell;
@@ -58,15 +62,19 @@ mod telling;
 mod throttle;
 mod tls;
 mod token;
+mod uring;
 mod web;
 mod workers;
 
 pub use bus::{BusConfig, Credentials};
-pub use config::{Avatars, Commit, Config, HashCost, Pin, Presence, check_exposure};
+pub use config::{
+    Avatars, Commit, Config, Encode, Flush, HashCost, Io, Pin, Presence, check_exposure,
+};
 pub use counters::Counters;
-pub use event_loop::{Handle, Outcome, Server, Stop, prepare, run, spawn};
+pub use event_loop::{Handle, Outcome, Server, prepare, run, spawn};
 pub use journal::LogForm;
 pub use protocols::wire::origin::Origin;
+pub use stop::Stop;
 pub use sys::{hold_port, listen_shared};
 pub use tls::Keys;
 pub use token::{Token, Tokens};

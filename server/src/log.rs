@@ -28,6 +28,7 @@ impl Log {
     }
 
     /// Bytes held.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }

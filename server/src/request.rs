@@ -220,7 +220,7 @@ impl Core {
     pub(crate) fn make_room(&mut self, name: &str) -> u32 {
         let name: Rc<str> = name.into();
         let number = self.rooms.len() as u32;
-        self.rooms.push(Room::new(name.clone(), self.look()));
+        self.rooms.push(Room::new(name.clone(), self.look(), &self.config));
         self.room_numbers.insert(name.clone(), number);
         self.rooms_by_name.insert(name, number);
         self.counters.rooms = self.rooms.len() as u64;
@@ -454,14 +454,5 @@ impl Core {
         self.mark(number);
         self.tell_nodes(|| News::Typing { room: (&*typing.room).into(), name: (&*name).into() });
         Ok(AnswerWhat::Done(Done {}))
-    }
-
-    /// The room has something to flush.
-    pub(crate) fn mark(&mut self, number: u32) {
-        let room = &mut self.rooms[number as usize];
-        if !room.dirty {
-            room.dirty = true;
-            self.dirty.push(number);
-        }
     }
 }

@@ -7,12 +7,15 @@ use protocols::yardstick::{FrameWhat, Message, Millis, Person, Presence};
 
 use crate::avatar::Look;
 use crate::cluster::{Far, Remote};
-use crate::config::{Avatars, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX};
+use crate::config::{
+    Avatars, Config, Encode, Flush, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX,
+};
 use crate::conn::{Dialect, LANES, put_frame};
 use crate::log::Log;
 use crate::marks::Marks;
 use crate::message::{Extra, PageRoom};
 use crate::owned::Owned;
+use crate::pace::Turn;
 
 /// One connection in a room.
 #[derive(Debug)]
@@ -34,6 +37,30 @@ pub(crate) struct Member {
 pub(crate) struct Lane {
     pub(crate) log: Log,
     pub(crate) members: Vec<Member>,
+    /// Up to where the log was sent to those who could take it.
+    pub(crate) flushed: u64,
+}
+
+impl Lane {
+    /// Appends a frame; anew for each member if that is wanted. Gives how often it was encoded.
+    fn put(
+        &mut self,
+        dialect: Dialect,
+        what: &FrameWhat<'_>,
+        encode: Encode,
+        scratch: &mut Vec<u8>,
+    ) -> u64 {
+        put_frame(dialect, what.clone(), scratch, self.log.tail());
+        if encode == Encode::Once {
+            return 1;
+        }
+        let mut copy = Vec::new();
+        for _ in 1..self.members.len() {
+            copy.clear();
+            put_frame(dialect, what.clone(), scratch, &mut copy);
+        }
+        self.members.len() as u64
+    }
 }
 
 /// A message of the past.
@@ -186,19 +213,22 @@ pub(crate) struct Room {
     /// Where each message begins that the throttle holds back, by lane.
     pub(crate) waiting: VecDeque<[u64; LANES]>,
     look: Look,
+    encode: Encode,
+    flush: Flush,
+    /// Frames encoded since the last flush.
+    pub(crate) encodings: u64,
+    /// Where each frame ends that is to have a write of its own, by lane.
+    pub(crate) ends: VecDeque<[u64; LANES]>,
     groups: Vec<Group>,
     /// The serial number of the first of `groups`.
     group_first: u64,
-    /// In the list of rooms that have something to flush.
-    pub(crate) dirty: bool,
+    pub(crate) turn: Turn,
     /// When the oldest message was said that no flush has sent, in microseconds since the start.
     pub(crate) unflushed_since_us: Option<u64>,
-    /// The next flush does not start before.
-    pub(crate) flush_at_us: u64,
 }
 
 impl Room {
-    pub(crate) fn new(name: Rc<str>, look: Look) -> Room {
+    pub(crate) fn new(name: Rc<str>, look: Look, config: &Config) -> Room {
         Room {
             name,
             number: 0,
@@ -210,11 +240,14 @@ impl Room {
             remotes: BTreeMap::new(),
             waiting: VecDeque::new(),
             look,
+            encode: config.encode,
+            flush: config.flush,
+            encodings: 0,
+            ends: VecDeque::new(),
             groups: Vec::new(),
             group_first: 1,
-            dirty: false,
+            turn: Turn::default(),
             unflushed_since_us: None,
-            flush_at_us: 0,
         }
     }
 
@@ -223,12 +256,9 @@ impl Room {
         self.lanes.iter().map(|lane| lane.members.len()).sum()
     }
 
-    /// Most bytes of a log that may be sent, whoever they wait for.
+    /// Most bytes of a log that may be sent and have not been flushed.
     pub(crate) fn bytes_waiting(&self) -> usize {
-        let bytes = |at: usize| {
-            let log = &self.lanes[at].log;
-            log.len().saturating_sub((log.end() - self.sendable(at)) as usize)
-        };
+        let bytes = |at: usize| self.sendable(at).saturating_sub(self.lanes[at].flushed) as usize;
         (0..LANES).map(bytes).max().unwrap_or(0)
     }
 
@@ -252,9 +282,24 @@ impl Room {
         for dialect in Dialect::ALL {
             let lane = &mut self.lanes[dialect.lane()];
             if !lane.members.is_empty() {
-                put_frame(dialect, what.clone(), scratch, lane.log.tail());
+                self.encodings += lane.put(dialect, what, self.encode, scratch);
             }
         }
+        if self.flush == Flush::Message {
+            self.ends.push_back(std::array::from_fn(|at| self.lanes[at].log.end()));
+        }
+    }
+
+    /// Where the next frame ends that is to have a write of its own, before `sendable`.
+    pub(crate) fn next_ends(&mut self, sendable: &[u64; LANES]) -> Option<[u64; LANES]> {
+        let is_passed = |ends: &[u64; LANES]| ends.iter().zip(sendable).all(|(end, to)| end <= to);
+        while self.ends.front().is_some_and(is_passed) {
+            let ends = self.ends.pop_front();
+            if ends.as_ref() != Some(sendable) {
+                return ends;
+            }
+        }
+        None
     }
 
     /// Notes an arrival; gives the group and the place in it.
@@ -297,10 +342,21 @@ impl Room {
             let lane = &mut self.lanes[dialect.lane()];
             let (start, ends) = &mut bounds[dialect.lane()];
             *start = lane.log.end();
-            for group in groups.iter().filter(|_| !lane.members.is_empty()) {
-                put_frame(dialect, group.frame(&self.name), scratch, lane.log.tail());
+            if lane.members.is_empty() {
+                continue;
+            }
+            for group in &groups {
+                let what = group.frame(&self.name);
+                self.encodings += lane.put(dialect, &what, self.encode, scratch);
                 ends.push(lane.log.end());
             }
+        }
+        if self.flush == Flush::Message {
+            let ends_of = |group: usize| {
+                let end = |at: usize| bounds[at].1.get(group).copied();
+                std::array::from_fn(|at| end(at).unwrap_or(self.lanes[at].log.end()))
+            };
+            self.ends.extend((0..groups.len()).map(ends_of));
         }
         let first = self.group_first;
         self.group_first += groups.len() as u64;

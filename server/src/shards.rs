@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::bus::memory::{Asked, Hub, carry_out};
 use crate::config::Config;
 use crate::desk::Desk;
-use crate::event_loop::{Outcome, Stop, prepare_shard};
+use crate::event_loop::{Outcome, prepare_shard};
+use crate::stop::Stop;
 use crate::store::{DataFolder, Loaded, Store, Trouble};
 use crate::sys;
 

@@ -423,9 +423,19 @@ pub(crate) struct ServeArgs {
     /// How arrivals and departures are announced: eager, batched, off
     #[arg(long, default_value = "batched")]
     pub(crate) presence: server::Presence,
-    /// Longest time a busy room collects messages for one write
-    #[arg(long, default_value = "200ms", value_name = "DURATION", value_parser = duration)]
+    /// Longest time a loaded server collects messages for one write; an idle one sends at once
+    #[arg(long, default_value = "20ms", value_name = "DURATION", value_parser = duration)]
     pub(crate) flush_window: Duration,
+    /// How often a frame for a room is encoded: once, receiver (anew for each, as naive servers do)
+    #[arg(long, default_value = "once")]
+    pub(crate) encode: server::Encode,
+    /// How flushes reach the kernel: epoll (a system call for each write), uring (for many; fails
+    /// where there is no io_uring), auto (uring where there is one)
+    #[arg(long, default_value = "auto")]
+    pub(crate) io: server::Io,
+    /// What one write to a member carries: turn (all there is), message (one, at once)
+    #[arg(long, default_value = "turn")]
+    pub(crate) flush: server::Flush,
     /// Whether clients that ask for compressed messages get them: off, on
     #[arg(long, default_value = "off", action = ArgAction::Set, value_parser = on_or_off)]
     pub(crate) deflate: bool,

@@ -209,35 +209,6 @@ fn who_asks_without_reading_is_cut_off() {
 }
 
 #[test]
-fn a_busy_room_waits_as_long_as_its_flush_took_but_no_longer_than_the_window() {
-    for (write_cost_us, expect_pause_us) in [(1_000, 4_000), (100_000, 200_000)] {
-        let mut net = Net::new(Config::default(), 1);
-        let ann = net.person("ann", Encoding::Json);
-        net.ask(ann, r#"{"join":{"room":"r"}}"#);
-        for name in ["bob", "cyd", "dan"] {
-            let id = net.person(name, Encoding::Json);
-            net.ask(id, r#"{"join":{"room":"r"}}"#);
-        }
-        net.settle();
-        let say = r#"{"say":{"room":"r","text":"x"}}"#;
-        net.wires.write_cost_us = write_cost_us;
-        net.ask(ann, say);
-        let before = net.core.counters.flushes;
-        net.turn();
-        assert_eq!(net.core.counters.flushes, before + 1, "at once when idle");
-        let end_us = net.wires.now.us;
-        net.ask(ann, say);
-        net.wires.write_cost_us = 0;
-        let due_us = net.turn();
-        assert_eq!(net.core.counters.flushes, before + 1, "not while it rests");
-        assert_eq!(due_us, Some(end_us + expect_pause_us), "each write took {write_cost_us} us");
-        net.wires.now.us = end_us + expect_pause_us;
-        net.turn();
-        assert_eq!(net.core.counters.flushes, before + 2);
-    }
-}
-
-#[test]
 fn a_frame_of_the_largest_size_is_taken() {
     let mut net = Net::new(Config::default(), 1);
     let ann = net.person("ann", Encoding::Json);

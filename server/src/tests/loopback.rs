@@ -8,7 +8,8 @@ use protocols::wire::frame::{self, Limits};
 use protocols::wire::http::UpgradeRequest;
 use protocols::yardstick::{Encoding, Frame, FrameWhat, PATH, Request};
 
-use crate::{Config, Handle, spawn};
+use crate::uring::Ring;
+use crate::{Config, Handle, Io, spawn};
 
 /// Long enough for any machine; a test that works never waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -133,6 +134,50 @@ fn people_talk_over_sockets() {
     assert_eq!(counters.messages, (PEOPLE * EACH) as u64);
     assert_eq!(counters.deliveries, (PEOPLE * PEOPLE * EACH) as u64);
     assert_eq!((counters.slow_consumers, counters.protocol_errors), (0, 0));
+}
+
+/// Ways to write that this machine has.
+fn ways() -> Vec<Io> {
+    let all = [Io::Epoll, Io::Auto, Io::Uring];
+    all.into_iter().filter(|io| *io != Io::Uring || Ring::new().is_ok()).collect()
+}
+
+#[test]
+fn who_reads_late_gets_everything_in_order_however_it_is_written() {
+    const PEOPLE: usize = 6;
+    const COUNT: u32 = 800;
+    for io in ways() {
+        let server = start(Config { io, lag_bytes_max: 1 << 30, ..Config::default() });
+        let mut people: Vec<_> = (0..PEOPLE)
+            .map(|n| {
+                let mut client = Client::new(&server, &format!("p{n}"), Encoding::Proto);
+                client.ask(r#"{"id":2,"join":{"room":"live"}}"#);
+                assert!(client.hear().contains(r#""joined":"#));
+                client
+            })
+            .collect();
+        // More than the sockets hold: each is full for a while, and writes are cut.
+        let say = format!(r#"{{"say":{{"room":"live","text":"{}"}}}}"#, "z".repeat(16_000));
+        (0..COUNT).for_each(|_| people[0].ask(&say));
+        for client in &mut people {
+            let mut next = 1;
+            while next <= COUNT {
+                let json = client.hear();
+                let frame = Frame::decode(Encoding::Json, json.as_bytes()).unwrap();
+                if let Some(FrameWhat::Message(message)) = frame.what {
+                    assert_eq!((message.number, message.text.len()), (next, 16_000), "{io:?}");
+                    next += 1;
+                }
+            }
+        }
+        // Who goes while others are written to does no harm.
+        people.truncate(4);
+        people[0].ask(r#"{"say":{"room":"live","text":"the end"}}"#);
+        while !people[3].hear().contains("the end") {}
+        let counters = server.stop().unwrap().counters;
+        assert_eq!((counters.slow_consumers, counters.protocol_errors), (0, 0), "{io:?}");
+        assert_eq!(counters.messages, u64::from(COUNT) + 1, "{io:?}");
+    }
 }
 
 #[test]

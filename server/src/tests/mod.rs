@@ -7,6 +7,7 @@ mod direct;
 mod door;
 mod durable;
 mod faults;
+mod flushes;
 mod journal;
 mod kills;
 mod kills_rights;

@@ -6,7 +6,7 @@ use protocols::wire::rng::SplitMix;
 use protocols::yardstick::{AnswerWhat, Encoding, Frame, FrameWhat};
 
 use super::net::Net;
-use crate::{Config, Presence};
+use crate::{Config, Encode, Flush, Presence};
 
 const ROOMS: [&str; 3] = ["r0", "r1", "r2"];
 const ROUNDS: u64 = 300;
@@ -71,7 +71,9 @@ fn every_member_gets_exactly_what_was_said_between_join_and_leave() {
     for seed in 0..ROUNDS {
         let mut rng = SplitMix::new(seed);
         let presence = [Presence::Batched, Presence::Eager, Presence::Off][rng.below(3)];
-        let mut net = Net::new(Config { presence, ..Config::default() }, seed);
+        let encode = [Encode::Once, Encode::Receiver][rng.below(2)];
+        let flush = [Flush::Turn, Flush::Message][rng.below(2)];
+        let mut net = Net::new(Config { presence, encode, flush, ..Config::default() }, seed);
         net.wires.write_cost_us = [0, 300][rng.below(2)];
         let mut people: Vec<_> = (0..6)
             .map(|number| {

@@ -54,6 +54,7 @@ fn pictures_are_asked_for_once_by_everybody_where_they_are_lazy() {
         ("avatars=eager&codec=proto&deflate=on", 0),
         ("avatars=eager&avatar-bytes=100&history=0", 0),
         ("avatars=off&flush-window=0ms", 0),
+        ("avatars=off&encode=receiver&flush=message", 0),
     ];
     for_each(&rows, |(knobs, requests)| {
         let summary = run(knobs);

@@ -434,3 +434,158 @@ fn the_page_can_be_left_out() {
     assert_eq!(answer.code, Some(2), "{}", answer.stderr);
     assert!(answer.stderr.contains("--page is on or off"), "{}", answer.stderr);
 }
+
+/// Moves to a message and uses the tool of that name beside it.
+fn use_tool(page: &Page<'_>, number: u32, tool: &str) {
+    let row = format!("document.querySelector('[data-number=\"{number}\"]')");
+    page.wait(&row);
+    page.value(&format!("{row}.focus()"));
+    let button = format!("{row}.querySelector('.tools [aria-label^=\"{tool}\"]')");
+    page.wait(&button);
+    page.value(&format!("{button}.click()"));
+}
+
+/// Opens the menu about a person and takes what is written there.
+fn choose(page: &Page<'_>, person: &str, words: &str) {
+    page.click(&format!("#people-list [data-name={person}]"));
+    pick(page, words);
+}
+
+fn pick(page: &Page<'_>, words: &str) {
+    page.wait("document.querySelector('#menu').open");
+    let items = "[...document.querySelectorAll('#menu-items button')]";
+    page.value(&format!("{items}.find((item) => item.textContent === {}).click()", json!(words)));
+    page.wait("!document.querySelector('#menu').open");
+}
+
+#[test]
+fn what_was_said_can_be_answered_changed_and_taken_back() {
+    let Some(browser) = Browser::start() else { return };
+    let server = yardstick();
+    let at = server.address().to_string();
+    let ann = enter(&browser, &at, WIDE, "ann");
+    let bob = enter(&browser, &at, NARROW, "bob");
+    say(&ann, "what is it?");
+    use_tool(&bob, 1, "Reply");
+    bob.wait(
+        "document.querySelector('#about-text').textContent === 'Replying to ann: what is it?'",
+    );
+    say(&bob, "a page");
+    ann.wait("document.querySelector('.quote').textContent === 'ann: what is it?'");
+    use_tool(&ann, 2, "React with ❤");
+    bob.wait("document.querySelector('[data-number=\"2\"] .chip').title === 'ann'");
+    bob.click("[data-number=\"2\"] .chip");
+    ann.wait("document.querySelector('.chip').textContent === '❤️ 2'");
+    ann.click(".chip");
+    bob.wait("document.querySelector('.chip').getAttribute('aria-pressed') === 'true'");
+    bob.wait("document.querySelector('.chip').textContent === '❤️ 1'");
+
+    use_tool(&ann, 1, "Edit");
+    ann.wait("document.querySelector('#text').value === 'what is it?'");
+    say(&ann, "what is <b>this</b>?");
+    wait_for(&bob, "1 ann: what is <b>this</b>? (edited)");
+    bob.wait("document.querySelector('.quote').textContent === 'ann: what is <b>this</b>?'");
+    say(&bob, "not for you");
+    use_tool(&bob, 3, "Delete");
+    pick(&bob, "Delete the message for everybody");
+    wait_for(&ann, "3 bob: This message was deleted.");
+    // What others have said is not for her to edit or delete.
+    ann.value("document.querySelector('[data-number=\"2\"]').focus()");
+    ann.wait("document.querySelector('[data-number=\"2\"] .tools [aria-label=Reply]')");
+    let foreign = "document.querySelector('[data-number=\"2\"] .tools [aria-label=Delete]')";
+    assert_eq!(ann.value(&format!("{foreign} === null")), true);
+
+    // The same again from the past.
+    let both = [texts(&ann), texts(&bob)];
+    for (page, expect) in [&ann, &bob].into_iter().zip(both) {
+        page.reload();
+        page.wait(
+            "document.querySelectorAll('.message').length === 3 && document.querySelector('.chip')",
+        );
+        assert_eq!(texts(page), expect);
+        assert_eq!(page.troubles(), [""; 0]);
+    }
+}
+
+#[test]
+fn two_people_write_to_each_other() {
+    let Some(browser) = Browser::start() else { return };
+    let server = yardstick();
+    let at = server.address().to_string();
+    let ann = enter(&browser, &at, WIDE, "ann");
+    let bob = enter(&browser, &at, WIDE, "bob");
+    ann.wait("document.querySelector('#people-list [data-name=bob]')");
+    choose(&ann, "bob", "Write a direct message");
+    ann.wait("document.querySelector('#title').textContent === 'bob'");
+    say(&ann, "only for you");
+    bob.wait("document.querySelector('[data-place=ann] .badge').textContent === '1'");
+    assert_eq!(texts(&bob), [""; 0], "it is not in the room");
+    bob.click("[data-place=ann]");
+    wait_for(&bob, "ann: only for you");
+    say(&bob, "I hear you");
+    let of = |page: &Page<'_>| -> Vec<String> {
+        let text = |said: String| said.split_once(' ').unwrap().1.to_owned();
+        texts(page).into_iter().map(text).collect()
+    };
+    let expect = ["ann: only for you", "bob: I hear you"];
+    for page in [&ann, &bob] {
+        wait_for(page, "bob: I hear you");
+        assert_eq!(of(page), expect);
+        page.reload();
+        page.wait("document.querySelector('#tells button') && document.querySelector('#people-number').textContent === '2'");
+        page.click("#tells button");
+        wait_for(page, "bob: I hear you");
+        assert_eq!(of(page), expect, "after loading the page anew");
+        assert_eq!(page.troubles(), [""; 0]);
+    }
+}
+
+#[test]
+fn an_owner_decides_who_is_in_and_who_speaks() {
+    let Some(browser) = Browser::start() else { return };
+    let server = yardstick();
+    let at = server.address().to_string();
+    let ann = enter(&browser, &at, WIDE, "ann");
+    let bob = enter(&browser, &at, WIDE, "bob");
+    ann.click("#create-open");
+    ann.write("#create-name", "club");
+    ann.click("#create-private");
+    ann.click("#create-go");
+    ann.wait("document.querySelector('#subtitle').textContent === 'private · owner'");
+    bob.write("#join-room", "club");
+    bob.press("Enter", ENTER);
+    bob.wait("document.querySelector('#text').disabled");
+
+    ann.click("#settings-open");
+    ann.wait("document.querySelector('#settings').open");
+    ann.write("#grant-name", "bob");
+    ann.click("#grant");
+    ann.wait("document.querySelector('#rights').textContent.includes('bobmember')");
+    ann.write("#settings-slow", "3600");
+    ann.click("#settings-go");
+    ann.wait("!document.querySelector('#settings').open");
+    // Let in, he is in.
+    bob.wait("!document.querySelector('#text').disabled");
+    bob.wait("document.querySelector('#subtitle').textContent.includes('slow mode 3600 s')");
+    say(&bob, "thank you");
+    wait_for(&ann, "1 bob: thank you");
+    say(&bob, "too soon");
+    bob.wait("document.querySelector('.waiting.failed').textContent.includes('too soon')");
+    assert_eq!(texts(&ann).len(), 1);
+
+    choose(&ann, "bob", "Mute");
+    bob.wait("document.querySelector('#text').placeholder === 'You are muted here'");
+    choose(&ann, "bob", "Ban");
+    bob.wait("document.querySelector('#text').disabled");
+    ann.wait("document.querySelector('#people-number').textContent === '1'");
+    let notes = "[...document.querySelectorAll('.note')].map((note) => note.textContent)";
+    let told = ann.value(notes);
+    assert_eq!(
+        told.as_array().unwrap().last(),
+        Some(&json!("bob is banned now, by you")),
+        "{told}"
+    );
+    for page in [&ann, &bob] {
+        assert_eq!(page.troubles(), [""; 0]);
+    }
+}
