@@ -5,6 +5,7 @@
 //! [`message::judge`](crate::message::judge).
 
 use protocols::yardstick::{AnswerWhat, Change, Delete, Done, Edit, FrameWhat, Millis, React};
+use serde::{Deserialize, Serialize};
 
 use crate::config::{
     KEY_BYTES_MAX, REACTION_BYTES_MAX, REACTION_NAMES_MAX, REACTIONS_MAX, TEXT_BYTES_MAX,
@@ -17,7 +18,8 @@ use crate::room::{Room, Stored};
 use crate::store::{Outcome, Want};
 
 /// A change of one message.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Amend {
     pub(crate) room: Box<str>,
     pub(crate) number: u32,
@@ -28,7 +30,8 @@ pub(crate) struct Amend {
 }
 
 /// What is to become of a message.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) enum How {
     /// It has this text.
     Edit(Box<str>),
@@ -253,7 +256,7 @@ impl Core {
     /// What memory has of a message besides its text: keys are the store's affair, if there is one.
     pub(crate) fn remembered(&self, extra: Option<Box<Extra>>) -> Option<Box<Extra>> {
         let mut extra = extra?;
-        if self.keeping.is_some() {
+        if self.has_store() {
             extra.key = "".into();
         }
         (*extra != Extra::default()).then_some(extra)

@@ -7,7 +7,7 @@
 use crate::core::{Core, Now};
 use crate::request::Answered;
 use crate::rights;
-use crate::store::{Job, Outcome, Want};
+use crate::store::{Done, Job, Outcome, Want};
 
 impl Core {
     /// Does what a request of `id` wants, now or once it is stored.
@@ -27,6 +27,17 @@ impl Core {
         self.carried_out(Job { ticket, want, since_us: now.us }, outcome, now)
     }
 
+    /// A want has come in the order of all shards, where nothing is kept: all decide alike.
+    pub(crate) fn ordered(&mut self, job: Job, now: Now) {
+        if let Want::Say { name, .. } = &job.want
+            && !self.room_numbers.contains_key(&**name)
+        {
+            self.make_room(name);
+        }
+        let outcome = self.decide(&job.want);
+        self.stored(Done { job, outcome, begins: false }, now);
+    }
+
     /// What becomes of a want where nothing is kept.
     fn decide(&self, want: &Want) -> Outcome {
         match want {
@@ -38,8 +49,10 @@ impl Core {
                 self.decide_say(name, sender, extra.as_deref())
             }
             Want::Amend(amend) => self.decide_amend(amend),
-            // These have shorter ways of their own where nothing is kept, or nothing to do.
-            Want::Account { .. } | Want::Page { .. } | Want::Marks(_) => Outcome::Noted,
+            // It comes here from an order of shards only; else there is a shorter way.
+            Want::Account { name, .. } => Outcome::Added(self.accounts.known(name).is_none()),
+            // There is nothing to decide.
+            Want::Page { .. } | Want::Marks(_) | Want::Key { .. } => Outcome::Noted,
             Want::Inbox { .. } | Want::CatchUp(_) => Outcome::Noted,
             Want::Tell { to, sender, key, at_ms, .. } => self.decide_tell(to, sender, key, *at_ms),
         }

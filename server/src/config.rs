@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use protocols::wire::origin::Origin;
 
+use crate::bus::BusConfig;
 use crate::fault::Rules;
 use crate::journal::LogForm;
 use crate::password::Cost;
@@ -125,6 +126,24 @@ pub const LOG_LINES_PER_SECOND: u32 = 10;
 pub const LOG_FIELD_BYTES_MAX: usize = 256;
 /// Tokens that are revoked and have not ended.
 pub const REVOKED_MAX: usize = 1_000_000;
+/// Event loops of one server.
+pub const SHARDS_MAX: usize = 64;
+/// Bytes of wants in one entry of the log that several nodes share, if it is more than one want.
+pub const BATCH_BYTES_MAX: usize = 256 * 1024;
+/// Entries of the log that one node has under way; what comes meanwhile goes into the next one.
+pub const BATCHES_OPEN_MAX: usize = 4;
+/// Entries of the log that wait to be carried out; beyond it a node takes no more of them for now.
+pub const LOG_WAITING_MAX: usize = 4_096;
+/// How long an entry may take to come back before it is said again.
+pub const LOG_PATIENCE: Duration = Duration::from_secs(2);
+/// From one sign of life of a node to the next.
+pub const NODE_BEAT: Duration = Duration::from_secs(1);
+/// A node that is silent for so long is lost: its people have left.
+pub const NODE_SILENCE_MAX: Duration = Duration::from_secs(3);
+/// Nodes of one service.
+pub const NODES_MAX: usize = 64;
+/// News in one message to the other nodes, in bytes, if it is more than one piece.
+pub const NEWS_BYTES_MAX: usize = 128 * 1024;
 
 /// When arrivals and departures are announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -425,6 +444,10 @@ pub struct Config {
     pub commit: Commit,
     /// What a password costs to check.
     pub hash_cost: HashCost,
+    /// How many event loops share the work, each with its own core and thread.
+    pub shards: usize,
+    /// What joins it to other servers; without it, it is alone.
+    pub bus: Option<BusConfig>,
     /// The certificate; without one nothing is encrypted.
     pub tls: Option<Keys>,
     /// Pages from elsewhere that may connect.
@@ -471,6 +494,8 @@ impl Default for Config {
             data: None,
             commit: Commit::Group,
             hash_cost: HashCost::Off,
+            shards: 1,
+            bus: None,
             tls: None,
             origins: Vec::new(),
             connections_per_address: 0,
@@ -498,6 +523,17 @@ impl Config {
         }
         if self.deliveries_per_second > 0 && self.faults.touch_receivers() {
             return Err("deliveries are either limited or subject to faults, not both".to_owned());
+        }
+        if self.shards == 0 || self.shards > SHARDS_MAX {
+            return Err(format!("there can be 1 to {SHARDS_MAX} shards"));
+        }
+        let is_shaped = self.deliveries_per_second > 0 || self.faults != Rules::default();
+        if self.shards > 1 && (is_shaped || self.bus.is_some()) {
+            let why = "a server of several shards commits no faults, has no throttle, and is alone";
+            return Err(why.to_owned());
+        }
+        if self.bus.is_some() && self.folder().is_none() {
+            return Err("a node of several needs a data folder".to_owned());
         }
         let is_naive = self.encode == Encode::Receiver || self.flush == Flush::Message;
         if is_naive && self.faults.touch_receivers() {
@@ -539,67 +575,4 @@ pub fn check_exposure(address: SocketAddr, exposed_is_fine: bool) -> Result<(), 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_loopback_without_the_flag() {
-        let rows = [
-            ("127.0.0.1:1", true),
-            ("127.9.9.9:1", true),
-            ("[::1]:1", true),
-            ("0.0.0.0:1", false),
-            ("[::]:1", false),
-            ("10.0.0.1:1", false),
-        ];
-        for (address, fine) in rows {
-            let address = address.parse().unwrap();
-            assert_eq!(check_exposure(address, false).is_ok(), fine, "{address}");
-            assert_eq!(check_exposure(address, true), Ok(()));
-        }
-        assert_eq!("off".parse(), Ok(Presence::Off));
-        assert!("Off".parse::<Presence>().is_err());
-    }
-
-    #[test]
-    fn knobs_have_limits() {
-        let fine = Config::default();
-        assert_eq!(fine.check(), Ok(()));
-        let faults: Rules = "drop=0.1".parse().unwrap();
-        let data = Some(PathBuf::from("data"));
-        let rows = [
-            (Config { avatar_bytes: 0, ..fine.clone() }, false),
-            (Config { avatar_bytes: AVATAR_BYTES_MAX, ..fine.clone() }, true),
-            (Config { avatar_bytes: AVATAR_BYTES_MAX + 1, ..fine.clone() }, false),
-            (Config { cpu_per_message: BURN_TIME_MAX, ..fine.clone() }, true),
-            (Config { cpu_per_delivery: BURN_TIME_MAX * 2, ..fine.clone() }, false),
-            (Config { deliveries_per_second: 1, ..fine.clone() }, true),
-            (Config { deliveries_per_second: 1, faults: faults.clone(), ..fine.clone() }, false),
-            (Config { encode: Encode::Receiver, flush: Flush::Message, ..fine.clone() }, true),
-            (Config { encode: Encode::Receiver, faults: faults.clone(), ..fine.clone() }, false),
-            (Config { flush: Flush::Message, faults, ..fine.clone() }, false),
-            (Config { registration: false, data: data.clone(), ..fine.clone() }, true),
-            (Config { registration: false, data, commit: Commit::Off, ..fine.clone() }, false),
-            (Config { registration: false, ..fine }, false),
-        ];
-        for (config, is_fine) in rows {
-            assert_eq!(config.check().is_ok(), is_fine, "{config:?}");
-        }
-        let words = ["eager", "lazy", "off"].map(|word| word.parse::<Avatars>().unwrap().word());
-        assert_eq!(words, ["eager", "lazy", "off"]);
-        assert!("on".parse::<Avatars>().is_err());
-        let words = ["message", "group", "late", "off"];
-        assert_eq!(words.map(|word| word.parse::<Commit>().unwrap().word()), words);
-        assert!("on".parse::<Commit>().is_err());
-        let words = ["once", "receiver"];
-        assert_eq!(words.map(|word| word.parse::<Encode>().unwrap().word()), words);
-        let words = ["epoll", "uring", "auto"];
-        assert_eq!(words.map(|word| word.parse::<Io>().unwrap().word()), words);
-        let words = ["turn", "message"];
-        assert_eq!(words.map(|word| word.parse::<Flush>().unwrap().word()), words);
-        assert!("on".parse::<Encode>().is_err() && "on".parse::<Flush>().is_err());
-        let words = ["off", "low", "standard"];
-        assert_eq!(words.map(|word| word.parse::<HashCost>().unwrap().word()), words);
-        assert!("high".parse::<HashCost>().is_err());
-    }
-}
+mod tests;

@@ -81,6 +81,11 @@ pub(crate) struct Ticket {
     pub(crate) request: u32,
 }
 
+impl Ticket {
+    /// Of what somebody elsewhere has asked: serial numbers of connections begin with 1.
+    pub(crate) const FOREIGN: Ticket = Ticket { conn: u32::MAX, serial: 0, request: u32::MAX };
+}
+
 /// One connection. It owns bytes only while something is unfinished.
 #[derive(Debug)]
 pub(crate) struct Conn {

@@ -13,6 +13,7 @@ use protocols::yardstick::{self, Encoding, Request};
 use slab::Slab;
 
 use crate::auth::Accounts;
+use crate::cluster::Cluster;
 use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
 use crate::conn::{Conn, Dialect, Phase, Ticket};
 use crate::counters::Counters;
@@ -62,6 +63,8 @@ pub(crate) trait World {
     fn burn(&mut self, nanoseconds: u64);
     /// Takes what is to be stored; [`Core::stored`] is told of each when it is done.
     fn store(&mut self, jobs: &mut Vec<store::Job>);
+    /// Takes news for the other nodes; [`Core::hear_news`] is told of theirs.
+    fn announce(&mut self, sheets: &mut Vec<Vec<u8>>);
     /// Takes passwords that are to be hashed; [`Core::hashed`] is told of each when it is done.
     fn hash(&mut self, jobs: &mut Vec<HashJob>);
     /// Takes back the passwords of a connection, by its serial number, that are not begun; gives
@@ -88,6 +91,8 @@ pub(crate) struct Core {
     /// The same in the order of names.
     pub(crate) rooms_by_name: BTreeMap<Rc<str>, u32>,
     pub(crate) counters: Counters,
+    /// What the other shards of this process have counted, at most a tenth of a second ago.
+    pub(crate) others: Vec<Counters>,
     pub(crate) faulty: Faulty,
     /// Rooms with something to flush.
     pub(crate) pace: Pace,
@@ -104,6 +109,8 @@ pub(crate) struct Core {
     /// What waits for the store; `None` where nothing is kept.
     pub(crate) keeping: Option<Keeping>,
     pub(crate) hashing: Hashing,
+    /// What it knows of other nodes; `None` where it is alone.
+    pub(crate) cluster: Option<Cluster>,
     pub(crate) door: Door,
     pub(crate) journal: Journal,
     /// When the server was started, Unix milliseconds.
@@ -131,6 +138,7 @@ impl Core {
                 faults: BTreeMap::new(),
                 ..Counters::default()
             },
+            others: Vec::new(),
             faulty: Faulty::new(&config)?,
             pace: Pace::new(&config),
             queue: Vec::new(),
@@ -141,6 +149,7 @@ impl Core {
             burn_ns: 0,
             keeping: None,
             hashing: Hashing::default(),
+            cluster: None,
             door: Door::new(&config),
             journal: Journal::off(),
             start_ms: 0,
@@ -458,11 +467,12 @@ impl Core {
         self.close_doomed(world);
         self.write_marks(now.us);
         self.hand_over(world);
+        let beat = self.tell_news(now, world);
         let rooms = self.pace.next_due_us(now.us);
         let sweep = (!self.conns.is_empty()).then_some(self.sweep_at_us);
         let throttle = self.throttle.next_due_us();
         let marks = self.marks.next_due_us();
-        [rooms, self.faulty.next_due_us(), throttle, marks, sweep].into_iter().flatten().min()
+        [rooms, self.faulty.next_due_us(), throttle, marks, sweep, beat].into_iter().flatten().min()
     }
 
     /// Looks for connections that take too long.

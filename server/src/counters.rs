@@ -82,6 +82,12 @@ pub struct Counters {
     pub store_errors: u64,
     /// Time that requests have waited for the store, in microseconds in all.
     pub store_wait_us: u64,
+    /// Nodes of the service, this one among them; 0 where it is alone (gauge).
+    pub nodes: u64,
+    /// Nodes that were silent for too long.
+    pub nodes_lost: u64,
+    /// News of other nodes that were not understood, or had no place.
+    pub news_refused: u64,
     /// Passwords that wait to be hashed (gauge).
     pub login_queue: u64,
     /// Logins refused because too many waited.
@@ -140,10 +146,19 @@ impl Counters {
         *self.slow_causes.entry(cause).or_default() += 1;
     }
 
-    /// The Prometheus text format, version 0.0.4.
-    pub fn prometheus(&self) -> String {
+    /// The Prometheus text format, version 0.0.4; `others` have counted beside these, each in a
+    /// shard of the same server.
+    pub fn prometheus(&self, others: &[Counters]) -> String {
+        // What every shard has in full.
+        const SHARED: [&str; 3] = ["rooms", "messages_total", "nodes"];
         let mut text = String::new();
-        for (name, kind, value) in self.rows() {
+        let others: Vec<_> = others.iter().map(Counters::rows).collect();
+        for (at, (name, kind, value)) in self.rows().into_iter().enumerate() {
+            let values = others.iter().map(|rows| rows[at].2);
+            let value = match SHARED.contains(&name) {
+                true => values.fold(value, u64::max),
+                false => values.sum::<u64>() + value,
+            };
             let _ = writeln!(text, "# TYPE yardstick_{name} {kind}\nyardstick_{name} {value}");
         }
         let refused = [
@@ -199,6 +214,9 @@ impl Counters {
             ("store_busy_total", "counter", self.store_busy),
             ("store_errors_total", "counter", self.store_errors),
             ("store_wait_us_total", "counter", self.store_wait_us),
+            ("nodes", "gauge", self.nodes),
+            ("nodes_lost_total", "counter", self.nodes_lost),
+            ("news_refused_total", "counter", self.news_refused),
             ("login_queue", "gauge", self.login_queue),
             ("login_busy_total", "counter", self.login_busy),
             ("login_wait_us_total", "counter", self.login_wait_us),
@@ -260,7 +278,7 @@ mod tests {
     fn every_cause_has_its_label() {
         let mut counters = Counters { refused: 1, refused_origin: 2, ..Counters::default() };
         ["lag", "lag", "answers"].into_iter().for_each(|cause| counters.cut_off(cause));
-        let text = counters.prometheus();
+        let text = counters.prometheus(&[]);
         for line in [
             "yardstick_refused_total{cause=\"full\"} 1",
             "yardstick_refused_total{cause=\"address\"} 0",

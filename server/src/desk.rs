@@ -66,6 +66,11 @@ impl<J: Send + 'static, D: Send + 'static> Desk<J, D> {
         self.shared.arrived.notify_all();
     }
 
+    /// Where another thread puts jobs.
+    pub(crate) fn inlet(&self) -> Inlet<J, D> {
+        Inlet(self.shared.clone())
+    }
+
     /// Takes back jobs that nobody has begun; gives how many.
     pub(crate) fn withdraw(&self, is_it: impl Fn(&J) -> bool) -> usize {
         let jobs = &mut lock(&self.shared.waiting).jobs;
@@ -96,6 +101,22 @@ impl<J: Send + 'static, D: Send + 'static> Desk<J, D> {
         for thread in self.threads.drain(..) {
             let _ = thread.join(); // a panic was told by `fetch`
         }
+    }
+}
+
+/// A place to put jobs on a desk.
+pub(crate) struct Inlet<J, D>(Arc<Shared<J, D>>);
+
+impl<J, D> Inlet<J, D> {
+    /// Puts jobs on the desk.
+    pub(crate) fn put(&self, jobs: impl IntoIterator<Item = J>) {
+        lock(&self.0.waiting).jobs.extend(jobs);
+        self.0.arrived.notify_all();
+    }
+
+    /// How many wait that nobody has begun.
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.0.waiting).jobs.len()
     }
 }
 

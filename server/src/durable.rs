@@ -27,11 +27,33 @@ pub(crate) struct Keeping {
     bytes: usize,
     /// How many of the open ones are pages.
     pages: usize,
+    /// Nothing outlives the process: what is wanted is ordered among shards, and there is no past
+    /// but that in memory.
+    pub(crate) is_shallow: bool,
     /// Why the last write failed, if it did.
     pub(crate) trouble: Option<String>,
 }
 
+impl Keeping {
+    /// Where nothing outlives the process, but has an order among shards.
+    pub(crate) fn shallow() -> Keeping {
+        Keeping { is_shallow: true, ..Keeping::default() }
+    }
+}
+
 impl Core {
+    /// Whether there is a room of that name, for who decides about it.
+    pub(crate) fn is_room(&self, name: &str) -> bool {
+        let is_shallow = self.keeping.as_ref().is_some_and(|keeping| keeping.is_shallow);
+        let room = self.room_numbers.get(name).map(|number| &self.rooms[*number as usize]);
+        room.is_some_and(|room| !is_shallow || room.number > 0)
+    }
+
+    /// Whether there is a store, with a past of its own.
+    pub(crate) fn has_store(&self) -> bool {
+        self.keeping.as_ref().is_some_and(|keeping| !keeping.is_shallow)
+    }
+
     /// From here on everything is kept; `loaded` is what was kept before.
     pub(crate) fn restore(&mut self, loaded: Loaded) -> io::Result<()> {
         for (name, secret) in &loaded.accounts {
@@ -115,9 +137,12 @@ impl Core {
     /// The store has done a job.
     pub(crate) fn stored(&mut self, done: store::Done, now: Now) {
         let store::Done { job, outcome, begins } = done;
-        self.settle(&job, &outcome, now);
+        if job.ticket != Ticket::FOREIGN {
+            self.settle(&job, &outcome, now);
+        }
         self.counters.store_commits += u64::from(begins);
         let ticket = job.ticket;
+        let Some(job) = self.located(job, &outcome) else { return };
         let outcome = self.carried_out(job, outcome, now);
         let Some((id, dialect)) = self.asker(ticket) else { return };
         self.answer(id, dialect, ticket.request, outcome);
@@ -166,6 +191,10 @@ impl Core {
             (Want::Amend(amend), Outcome::Changed(is_new)) => {
                 Ok(Some(self.amended(&amend, is_new)))
             }
+            (Want::Marks(rooms), Outcome::Noted) if job.ticket == Ticket::FOREIGN => {
+                self.marks_of_log(rooms);
+                Ok(None)
+            }
             (Want::Marks(rooms), outcome) => {
                 self.marks_written(rooms, matches!(outcome, Outcome::Noted), now.us);
                 Ok(None)
@@ -192,6 +221,7 @@ impl Core {
                 self.answer_page(job.ticket, History { messages });
                 Ok(None)
             }
+            (Want::Key { .. }, _) => Ok(None),
             (Want::Rights { room, .. }, Outcome::Refused(code, text)) => {
                 Err(self.refused(&room, (code, text)))
             }
@@ -222,7 +252,7 @@ impl Core {
     /// Whether a page that memory has given ends before what was asked for does, and the store
     /// has more. `first` is the number of its first message.
     pub(crate) fn is_cut_short(&self, room: u32, before: u32, limit: usize) -> bool {
-        if self.keeping.is_none() || limit == 0 {
+        if !self.has_store() || limit == 0 {
             return false;
         }
         let room = &self.rooms[room as usize];
@@ -249,6 +279,9 @@ impl Core {
 
     /// Why the server is not well, if it is not.
     pub(crate) fn trouble(&self) -> Option<String> {
+        if let Some(trouble) = self.cluster.as_ref().and_then(|cluster| cluster.trouble.clone()) {
+            return Some(trouble);
+        }
         let keeping = self.keeping.as_ref()?;
         if let Some(trouble) = &keeping.trouble {
             return Some(format!("the last write to the store failed: {trouble}"));

@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +21,8 @@ use crate::fault::{Record, Stall};
 use crate::journal::{Journal, Level, Value};
 use crate::login::HashJob;
 use crate::secure::Secure;
+use crate::shards::{self, Shard};
+use crate::stop::Stop;
 use crate::store::Job;
 use crate::sys;
 use crate::uring::Ring;
@@ -45,53 +46,6 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 const PUBLISH_EVERY_US: u64 = 100_000;
 /// How often a server that is to stop looks whether everybody has been sent everything.
 const DRAIN_LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// Ends a running server from another thread.
-#[derive(Clone, Default)]
-pub struct Stop(Arc<Signal>);
-
-#[derive(Default)]
-struct Signal {
-    wanted: AtomicBool,
-    reload: AtomicBool,
-    waker: Mutex<Option<Arc<Waker>>>,
-    counters: Mutex<Counters>,
-}
-
-impl Stop {
-    /// A signal for one server.
-    pub fn new() -> Stop {
-        Stop::default()
-    }
-
-    /// Asks the server to end; it does so when what it has taken is answered and stored, within
-    /// [`DRAIN_TIME_MAX`].
-    pub fn stop(&self) {
-        self.0.wanted.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    /// Asks the server to read its certificate again.
-    pub fn reload(&self) {
-        self.0.reload.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    fn wake(&self) {
-        if let Some(waker) = &*self.0.waker.lock().unwrap_or_else(PoisonError::into_inner) {
-            let _ = waker.wake(); // fails only when the loop is gone, which is what we want
-        }
-    }
-
-    /// The server's counters, at most a tenth of a second old while it is busy.
-    pub fn counters(&self) -> Counters {
-        self.0.counters.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.0.wanted.load(Ordering::SeqCst)
-    }
-}
 
 /// What a server leaves behind.
 #[derive(Debug, Clone)]
@@ -158,6 +112,17 @@ pub fn run(config: Config, listener: TcpListener, stop: &Stop) -> io::Result<Out
 /// A server that has all it needs and serves nobody yet.
 pub struct Server {
     address: SocketAddr,
+    kind: Kind,
+}
+
+enum Kind {
+    One(Box<Ready>),
+    Several(Box<Config>, TcpListener),
+}
+
+/// An event loop that has all it needs.
+pub(crate) struct Ready {
+    address: SocketAddr,
     event_loop: EventLoop,
     poll: Poll,
     waker: Arc<Waker>,
@@ -165,15 +130,45 @@ pub struct Server {
 
 impl Server {
     /// Serves until `stop` is pulled.
-    pub fn run(mut self, stop: &Stop) -> io::Result<Outcome> {
+    pub fn run(self, stop: &Stop) -> io::Result<Outcome> {
+        match self.kind {
+            Kind::One(ready) => ready.run(stop),
+            Kind::Several(config, listener) => shards::run(*config, listener, stop, unix_ms()),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Ready {
+    /// Serves until `stop` is pulled.
+    pub(crate) fn run(mut self, stop: &Stop) -> io::Result<Outcome> {
         self.event_loop.core.tell_start(self.address);
-        *stop.0.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.waker);
+        stop.wakes(self.waker);
         self.event_loop.run(self.poll, stop)
     }
 }
 
-/// Opens what is kept and starts the threads; connections wait until it runs.
-pub fn prepare(mut config: Config, listener: TcpListener) -> io::Result<Server> {
+/// Opens what is kept and starts the threads; connections wait until it runs. Of several shards
+/// each does so by itself, when it runs.
+pub fn prepare(config: Config, listener: TcpListener) -> io::Result<Server> {
+    let address = listener.local_addr()?;
+    let kind = match config.shards {
+        1 => Kind::One(Box::new(prepare_shard(config, listener, None)?)),
+        _ => Kind::Several(Box::new(config), listener),
+    };
+    Ok(Server { address, kind })
+}
+
+/// One event loop, which may be one of several.
+pub(crate) fn prepare_shard(
+    mut config: Config,
+    listener: TcpListener,
+    shard: Option<Shard>,
+) -> io::Result<Ready> {
     let descriptors = sys::raise_descriptor_limit()?;
     let connections_max = descriptors.saturating_sub(DESCRIPTORS_RESERVED);
     config.connections_max = config.connections_max.min(connections_max);
@@ -189,7 +184,12 @@ pub fn prepare(mut config: Config, listener: TcpListener) -> io::Result<Server> 
     let ring = ring(&config)?;
     let journal = Journal::new(config.log, io::stderr(), unix_ms())?;
     let (secure, pin) = (config.tls.clone().map(Secure::new), config.pin);
-    let (mut core, workers) = Workers::start(config, &waker, unix_ms())?;
+    let start = Instant::now();
+    let number = shard.as_ref().map_or(0, |shard| shard.number);
+    let (mut core, workers) = match shard {
+        None => Workers::start(config, &waker, (start, unix_ms()))?,
+        Some(shard) => Workers::of_shard(config, shard, &waker)?,
+    };
     if let Some(processor) = pin.0 {
         sys::pin(processor)?; // behind the threads, which would be pinned with it
     }
@@ -199,7 +199,7 @@ pub fn prepare(mut config: Config, listener: TcpListener) -> io::Result<Server> 
         registry: poll.registry().try_clone()?,
         streams: Vec::new(),
         secure,
-        start: Instant::now(),
+        start,
         workers,
         ring,
     };
@@ -212,8 +212,10 @@ pub fn prepare(mut config: Config, listener: TcpListener) -> io::Result<Server> 
         accept_at_us: None,
         stalls,
         publish_at_us: 0,
+        shard: number,
+        reloads: 0,
     };
-    Ok(Server { address, event_loop, poll, waker })
+    Ok(Ready { address, event_loop, poll, waker })
 }
 
 /// The sockets, by the numbers of the core's connections.
@@ -341,6 +343,10 @@ impl World for Sockets {
         self.workers.store(jobs);
     }
 
+    fn announce(&mut self, sheets: &mut Vec<Vec<u8>>) {
+        self.workers.announce(sheets);
+    }
+
     fn hash(&mut self, jobs: &mut Vec<HashJob>) {
         self.workers.hash(jobs);
     }
@@ -363,6 +369,10 @@ struct EventLoop {
     /// Stalls to come, the next one last.
     stalls: Vec<Stall>,
     publish_at_us: u64,
+    /// Its number among the shards.
+    shard: usize,
+    /// How often the certificate was read again.
+    reloads: u64,
 }
 
 impl EventLoop {
@@ -426,6 +436,7 @@ impl EventLoop {
         }
         let now = self.now();
         self.core.shut_down(now, &mut self.sockets);
+        self.core.tell_bye(&mut self.sockets);
         Ok(())
     }
 
@@ -437,7 +448,8 @@ impl EventLoop {
 
     /// Reads the certificate again if that is asked for; the old one stays if it cannot be read.
     fn reload(&mut self, stop: &Stop) {
-        if !stop.0.reload.swap(false, Ordering::SeqCst) {
+        let reloads = stop.reloads();
+        if std::mem::replace(&mut self.reloads, reloads) == reloads {
             return;
         }
         let Some(secure) = &mut self.sockets.secure else { return };
@@ -577,8 +589,7 @@ impl EventLoop {
     fn publish(&mut self, stop: &Stop, now_us: u64) {
         if now_us >= self.publish_at_us {
             self.publish_at_us = now_us.saturating_add(PUBLISH_EVERY_US);
-            let mut copy = stop.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
-            copy.clone_from(&self.core.counters);
+            self.core.others = stop.publish(self.shard, &self.core.counters);
         }
     }
 }

@@ -12,6 +12,7 @@
 //! - `login`, `password`, `auth`, `token`: who is who
 //! - `desk`: jobs for threads of their own; the event loop never waits for a disk or a hash
 //! - `door`, `tls`, `secure`: who may come, how, how fast; `journal`, `telling`: what is told of it
+//! - `bus`: several servers that are one; `cluster`: what the core knows of the others
 //! - `room`, `log`, `conn`, `pages`, `avatar`, `throttle`: the parts of the state
 //! - `web`: the page for people
 //! - `event_loop`: sockets and the only clock; `workers`: threads beside it; `sys`: system calls
@@ -22,7 +23,9 @@
 mod amend;
 mod auth;
 mod avatar;
+mod bus;
 mod change;
+mod cluster;
 pub mod config;
 mod conn;
 mod core;
@@ -50,6 +53,8 @@ mod resume;
 mod rights;
 mod room;
 mod secure;
+mod shards;
+mod stop;
 mod store;
 mod sys;
 mod tell;
@@ -61,13 +66,16 @@ mod uring;
 mod web;
 mod workers;
 
+pub use bus::{BusConfig, Credentials};
 pub use config::{
     Avatars, Commit, Config, Encode, Flush, HashCost, Io, Pin, Presence, check_exposure,
 };
 pub use counters::Counters;
-pub use event_loop::{Handle, Outcome, Server, Stop, prepare, run, spawn};
+pub use event_loop::{Handle, Outcome, Server, prepare, run, spawn};
 pub use journal::LogForm;
 pub use protocols::wire::origin::Origin;
+pub use stop::Stop;
+pub use sys::{hold_port, listen_shared};
 pub use tls::Keys;
 pub use token::{Token, Tokens};
 

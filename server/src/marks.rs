@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use protocols::yardstick::{AnswerWhat, Done, FrameWhat, Read};
 
+use crate::cluster::News;
 use crate::config::{MARKS_MAX, MARKS_PER_ROOM_MAX, MARKS_PER_WRITE_MAX, MARKS_WRITE_EVERY};
 use crate::conn::Ticket;
 use crate::core::Core;
@@ -87,7 +88,7 @@ impl Core {
     ) -> Result<AnswerWhat<'static>, Failure> {
         let room_number = self.room_of(id, &read.room)?;
         let name = self.conns[id].name.clone().unwrap_or_default();
-        let room = &mut self.rooms[room_number as usize];
+        let room = &self.rooms[room_number as usize];
         let number = match read.number {
             0 => room.number,
             number => number.min(room.number),
@@ -96,22 +97,68 @@ impl Core {
         if number <= known {
             return Ok(AnswerWhat::Done(Done {}));
         }
-        if known == 0 {
-            if room.marks.0.len() >= MARKS_PER_ROOM_MAX || self.marks.total >= MARKS_MAX {
-                let most = format!("{MARKS_PER_ROOM_MAX} in a room, {MARKS_MAX} in all");
-                return fail("full", format!("too many read markers: at most {most}"));
-            }
-            self.marks.total += 1;
+        if known == 0 && !self.has_mark_place(room_number) {
+            let most = format!("{MARKS_PER_ROOM_MAX} in a room, {MARKS_MAX} in all");
+            return fail("full", format!("too many read markers: at most {most}"));
         }
-        let waits = self.keeping.is_some();
-        let before = room.marks.0.insert(name.clone(), Mark { number, waits });
-        let frame = Read { room: (&*read.room).into(), number, name: (&*name).into() };
-        room.put(&FrameWhat::Read(frame), &mut self.scratch);
-        self.mark(room_number);
-        if waits && before.is_none_or(|mark| !mark.waits) {
+        self.put_mark(room_number, &name, number);
+        self.tell_nodes(|| {
+            let room = (&*read.room).into();
+            News::Read { room, number, name: (&*name).into() }
+        });
+        let room = &mut self.rooms[room_number as usize];
+        if self.keeping.is_some()
+            && let Some(mark) = room.marks.0.get_mut(&name).filter(|mark| !mark.waits)
+        {
+            mark.waits = true;
             self.marks.waiting.push_back((room_number, name));
         }
         Ok(AnswerWhat::Done(Done {}))
+    }
+
+    fn has_mark_place(&self, room: u32) -> bool {
+        let count = self.rooms[room as usize].marks.0.len();
+        count < MARKS_PER_ROOM_MAX && self.marks.total < MARKS_MAX
+    }
+
+    /// Somebody has read further than it was known; the room is told.
+    fn put_mark(&mut self, room_number: u32, name: &Rc<str>, number: u32) {
+        self.raise_mark(room_number, name, number);
+        let room = &mut self.rooms[room_number as usize];
+        let (room_name, name) = (room.name.clone(), (&**name).into());
+        let frame = Read { room: (&*room_name).into(), number, name };
+        room.put(&FrameWhat::Read(frame), &mut self.scratch);
+        self.mark(room_number);
+    }
+
+    fn raise_mark(&mut self, room: u32, name: &Rc<str>, number: u32) {
+        let marks = &mut self.rooms[room as usize].marks.0;
+        self.marks.total += usize::from(!marks.contains_key(name));
+        let mark = marks.entry(name.clone()).or_insert(Mark { number, waits: false });
+        mark.number = mark.number.max(number);
+    }
+
+    /// Somebody at another node has read.
+    pub(crate) fn far_read(&mut self, room: &str, name: &str, number: u32) {
+        let Some(room) = self.room_numbers.get(room).copied() else { return };
+        let known = self.rooms[room as usize].marks.of(name);
+        if number > known && (known > 0 || self.has_mark_place(room)) {
+            let name = self.accounts.known(name).unwrap_or_else(|| name.into());
+            self.put_mark(room, &name, number);
+        }
+    }
+
+    /// Markers that another node has written: its news of them have come already, or are lost.
+    pub(crate) fn marks_of_log(&mut self, rooms: Vec<RoomMarks>) {
+        for (room, marks) in rooms {
+            let Some(room) = self.room_numbers.get(&*room).copied() else { continue };
+            for (name, number) in marks {
+                if self.rooms[room as usize].marks.of(&name) > 0 || self.has_mark_place(room) {
+                    let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+                    self.raise_mark(room, &name, number);
+                }
+            }
+        }
     }
 
     /// Takes the markers of a room from the store.

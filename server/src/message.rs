@@ -3,6 +3,7 @@
 //! Most messages have none of it, and then it takes no memory but that of an empty pointer.
 
 use protocols::yardstick::{Message, Millis, Reaction};
+use serde::{Deserialize, Serialize};
 
 use crate::config::{PAGE_BYTES_MAX, REACTION_NAMES_MAX, REACTIONS_MAX};
 
@@ -12,7 +13,8 @@ const ITEM_BYTES: usize = 40;
 const KEY_BYTES: usize = 160;
 
 /// What few messages have.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Extra {
     /// The number of the message it replies to; 0: none.
     pub(crate) reply_to: u32,
@@ -26,7 +28,8 @@ pub(crate) struct Extra {
 }
 
 /// One reaction and whose it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Reacted {
     pub(crate) reaction: Box<str>,
     /// In byte order.

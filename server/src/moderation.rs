@@ -111,7 +111,9 @@ impl Core {
         let owned = self.owned(room);
         let standing = match owned {
             Some(owned) => Standing::Owned { private: owned.private },
-            None if self.room_numbers.contains_key(room) => Standing::Open,
+            // Among shards, as in a store, a room is there from its first message on: who has
+            // entered it is no part of their order.
+            None if self.is_room(room) => Standing::Open,
             None => Standing::Missing,
         };
         let target = act.who().map(|who| Target {
@@ -324,7 +326,7 @@ impl Core {
         let line = |room: &Room| RoomLine {
             name: room.name.to_string().into(),
             number: room.number,
-            people: room.len() as u32,
+            people: (room.len() + room.remotes.len()) as u32,
             read: room.marks.of(asker),
             private: room.owned.as_ref().is_some_and(|owned| owned.private),
             role: self.role_word(id, room).into(),

@@ -22,7 +22,7 @@ pub(crate) fn page(path: &str, core: &Core) -> Result<Page, Refusal> {
         "/info" => fine("application/json", info(&core.config)),
         "/metrics" => {
             let process = counters::process(&sys::usage(), core.start_ms);
-            let text = core.counters.prometheus() + &process;
+            let text = core.counters.prometheus(&core.others) + &process;
             fine("text/plain; version=0.0.4; charset=utf-8", text)
         }
         yardstick::PATH => Err(Refusal::UpgradeRequired),
@@ -67,6 +67,8 @@ fn info(config: &Config) -> String {
         "registration": if config.registration { "on" } else { "off" },
         "page": if config.page { "on" } else { "off" },
         "commit": config.folder().map_or(Commit::Off, |_| config.commit).word(),
+        "shards": config.shards,
+        "service": config.bus.as_ref().map(|bus| &bus.service),
         "tls": if config.tls.is_some() { "on" } else { "off" },
         "origins": config.origins.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "connections_per_address": config.connections_per_address,

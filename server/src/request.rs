@@ -10,6 +10,7 @@ use protocols::yardstick::{
 use crate::amend::{check_key, check_text};
 use crate::auth::is_name;
 use crate::avatar::{self, Look};
+use crate::cluster::{News, Remote};
 use crate::config::{
     Avatars, HISTORY_BYTES_MAX, PAGE_MESSAGES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX,
     ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX,
@@ -128,6 +129,7 @@ impl Core {
             return fail("already_in_room", format!("already in {}", &*join.room));
         }
         self.check_entry(id, number)?;
+        self.check_not_behind(number, join.after)?;
         if self.put_off(self.ticket(id, request), join, number, known, now)? {
             return Ok(());
         }
@@ -164,6 +166,14 @@ impl Core {
     fn enter(&mut self, id: usize, dialect: Dialect, number: u32, join: &Join<'_>) {
         let Some(name) = self.conns[id].name.clone() else { return };
         let (status, avatars): (Rc<str>, bool) = ((&*join.status).into(), join.avatars);
+        let who = self.conns[id].serial;
+        self.tell_nodes(|| News::Joined {
+            room: (&*join.room).into(),
+            who,
+            name: (&*name).into(),
+            status: (&*status).into(),
+            avatars,
+        });
         let room = &mut self.rooms[number as usize];
         let (mut group, mut arrival) = (0, 0);
         if self.config.presence != Presence::Off {
@@ -254,7 +264,7 @@ impl Core {
         let lane = &mut room.lanes[at];
         let member = lane.members.swap_remove(index);
         conn.take_over(number, lane.log.between(member.cursor, sendable.max(member.cursor)));
-        let name = conn.name.clone();
+        let (name, who) = (conn.name.clone(), conn.serial);
         if let Some(moved) = lane.members.get(index) {
             let places = &mut self.conns[moved.conn as usize].rooms;
             if let Some(place) = places.iter_mut().find(|place| place.room == number) {
@@ -269,6 +279,10 @@ impl Core {
                 room.announce(&mut self.scratch);
             }
             self.mark(number);
+        }
+        if let Some(cluster) = &mut self.cluster {
+            let room = (&*self.rooms[number as usize].name).into();
+            cluster.note(News::Left { room, who });
         }
     }
 
@@ -403,8 +417,12 @@ impl Core {
             Person { name: name.into(), status, ..Person::default() }
         };
         let mut people: Vec<Person<'a>> = members().map(person).collect();
+        people.extend(room.remotes.values().map(Remote::person));
         if avatars {
-            let dressed = people.iter_mut().zip(members()).filter(|(_, member)| member.avatars);
+            let far = room.remotes.values().map(|remote| remote.avatars);
+            let has_picture = members().map(|member| member.avatars).chain(far);
+            let dressed =
+                people.iter_mut().zip(has_picture).filter(|(_, has_picture)| *has_picture);
             self.look().dress_all(dressed.map(|(person, _)| person));
         }
         people
@@ -434,6 +452,7 @@ impl Core {
         let frame = Typing { room: (&*typing.room).into(), name: (&*name).into() };
         self.rooms[number as usize].put(&FrameWhat::Typing(frame), &mut self.scratch);
         self.mark(number);
+        self.tell_nodes(|| News::Typing { room: (&*typing.room).into(), name: (&*name).into() });
         Ok(AnswerWhat::Done(Done {}))
     }
 }

@@ -91,7 +91,7 @@ impl Core {
         let begin = begin.max(u64::from(room.number).saturating_sub(PAGE_MESSAGES_MAX as u64) + 1);
         let end = u64::from(room.number) + 1;
         let oldest = room.past.front().map_or(end, |oldest| oldest.number.into());
-        if join.after == 0 || self.keeping.is_none() || begin >= end || begin >= oldest {
+        if join.after == 0 || !self.has_store() || begin >= end || begin >= oldest {
             return Ok(false);
         }
         let tries = known.page.map_or(0, |(_, tries)| tries);

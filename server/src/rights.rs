@@ -71,6 +71,7 @@ fn rank(role: Option<Role>) -> u8 {
 
 /// Something that somebody does by right, or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) enum Act {
     /// Makes the room.
     Create { private: bool, slow_ms: u32 },

@@ -1,11 +1,12 @@
 //! One room: its members by dialect, their logs, its past, and who came and went since the flush.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
 use protocols::yardstick::{FrameWhat, Message, Millis, Person, Presence};
 
 use crate::avatar::Look;
+use crate::cluster::{Far, Remote};
 use crate::config::{
     Avatars, Config, Encode, Flush, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX,
 };
@@ -207,6 +208,8 @@ pub(crate) struct Room {
     /// How far people have read.
     pub(crate) marks: Marks,
     pub(crate) lanes: [Lane; LANES],
+    /// Who is in it on other nodes.
+    pub(crate) remotes: BTreeMap<Far, Remote>,
     /// Where each message begins that the throttle holds back, by lane.
     pub(crate) waiting: VecDeque<[u64; LANES]>,
     look: Look,
@@ -234,6 +237,7 @@ impl Room {
             keys: HashMap::new(),
             marks: Marks::default(),
             lanes: Default::default(),
+            remotes: BTreeMap::new(),
             waiting: VecDeque::new(),
             look,
             encode: config.encode,

@@ -2,8 +2,10 @@
 //! and what this process uses.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
+
+use socket2::{Domain, Socket, Type};
 
 /// Connections the kernel may keep waiting for accept: a whole storm, if the kernel allows it.
 const BACKLOG: libc::c_int = 4096;
@@ -33,6 +35,30 @@ pub(crate) fn lengthen_backlog(listener: &TcpListener) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Listens on a port together with everybody else who does it this way: the kernel deals
+/// connections out to them (`SO_REUSEPORT`, socket(7)).
+pub fn listen_shared(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = shared(address)?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Takes a port without listening on it, so that others can share it as long as this is kept; gives
+/// the address with the port that was taken.
+pub fn hold_port(address: SocketAddr) -> io::Result<(SocketAddr, impl Sized)> {
+    let socket = shared(address)?;
+    let taken = socket.local_addr()?.as_socket();
+    Ok((taken.ok_or_else(|| io::Error::other("it has no address"))?, socket))
+}
+
+fn shared(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
 }
 
 /// Processor time this thread has used, in nanoseconds; the largest number if the kernel has no

@@ -81,7 +81,7 @@ impl Core {
     ) -> Answered<'static> {
         if !numbers.is_empty() {
             let sender = self.accounts.known(sender).unwrap_or_else(|| sender.into());
-            if self.keeping.is_none() {
+            if !self.has_store() {
                 self.people.note_key(&sender, key, at_ms);
             }
             let told = self.people.told(sender, text, at_ms);
@@ -148,7 +148,7 @@ impl Core {
         };
         let limit = (get.limit as usize).min(PAGE_MESSAGES_MAX);
         let before = get.before;
-        if self.keeping.is_some() && self.people.is_cut_short(&name, before, limit) {
+        if self.has_store() && self.people.is_cut_short(&name, before, limit) {
             let ticket = self.ticket(id, request);
             return self.keep(
                 ticket,

@@ -398,6 +398,25 @@ pub(crate) struct ServeArgs {
     /// Copies what is kept into this file and ends; a server may be using it meanwhile
     #[arg(long, value_name = "FILE")]
     pub(crate) backup: Option<PathBuf>,
+    /// Is one of several servers that form one, over this NATS server: nats://… or tls://…
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
+    /// How it proves to the NATS server who it is: user and password, token, or what nsc writes;
+    /// otherwise by NATS_USER and NATS_PASSWORD, or NATS_TOKEN, if they are set
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nats_credentials: Option<PathBuf>,
+    /// The name that the servers of one service share
+    #[arg(long, default_value = "yardstick", value_name = "NAME")]
+    pub(crate) nats_service: String,
+    /// How many event loops share the work, each in a thread of its own
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) shards: usize,
+    /// Starts so many servers behind one port, each with a folder of its own in the data folder
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// Shares its port with others that do so
+    #[arg(long, hide = true)]
+    pub(crate) share_port: bool,
     /// Messages a room remembers
     #[arg(long, default_value_t = 100)]
     pub(crate) history: usize,

@@ -5,6 +5,7 @@
 
 mod folder;
 mod inbox;
+mod log;
 mod messages;
 mod read;
 mod rights;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
 
 use crate::amend::Amend;
 use crate::config::Commit;
@@ -27,6 +29,7 @@ use crate::resume::CatchUp;
 use crate::rights::{Act, Refusal};
 
 pub(crate) use folder::DataFolder;
+pub(crate) use log::FollowFailed;
 pub(crate) use read::{Loaded, LoadedRoom, Past, backup};
 
 /// How long another process, a backup or an inspection, may keep us from writing.
@@ -53,39 +56,71 @@ impl From<rusqlite::Error> for Trouble {
 /// The name of a room, and how far people have read there.
 pub(crate) type RoomMarks = (Box<str>, Vec<(Box<str>, u32)>);
 
-/// Something to write or to look up.
-#[derive(Debug, Clone)]
+/// Something to write or to look up. Where several nodes share a log, it is an entry of it: a field
+/// that is added needs `#[serde(default)]`, and one that is known here only `#[serde(skip)]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) enum Want {
-    /// A message, to be numbered. `room` is the core's number of the room.
+    /// A message, to be numbered. `room` is the core's number of the room, if it asked itself.
     Say {
+        #[serde(skip, default = "nowhere")]
         room: u32,
         name: Box<str>,
         sender: Box<str>,
         text: Box<str>,
         at_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         extra: Option<Box<Extra>>,
     },
     /// A change of a message.
     Amend(Box<Amend>),
     /// How far people have read.
     Marks(Vec<RoomMarks>),
-    /// A new account.
-    Account { name: Box<str>, password: Box<str>, secret: String },
+    /// A new account. The password is for who asked, and goes nowhere.
+    Account {
+        name: Box<str>,
+        #[serde(skip)]
+        password: Box<str>,
+        secret: String,
+    },
     /// A token that is no longer good.
     Revoke { tag: [u8; 32], expires_ms: u64 },
+    /// The key of tokens of all nodes, if there is none yet.
+    Key { key: [u8; 32] },
     /// Something that `by` does by right in a room, or not.
     Rights { room: Box<str>, by: Box<str>, act: Act },
     /// The latest `limit` messages before number `before`.
+    #[serde(skip)]
     Page { name: Box<str>, before: u32, limit: usize },
     /// A direct message, to be numbered in each inbox.
     Tell { to: Vec<Box<str>>, sender: Box<str>, text: Box<str>, key: Box<str>, at_ms: u64 },
     /// The latest `limit` messages before number `before` of somebody's inbox.
+    #[serde(skip)]
     Inbox { person: Box<str>, before: u32, limit: usize },
     /// What somebody has missed who enters a room again.
+    #[serde(skip)]
     CatchUp(CatchUp),
 }
 
+/// The number of a room that somebody else has named.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+fn nowhere() -> u32 {
+    NOWHERE
+}
+
 impl Want {
+    /// As it is for those who did not ask.
+    pub(crate) fn by_another(&self) -> Want {
+        let mut want = self.clone();
+        match &mut want {
+            Want::Say { room, .. } => *room = NOWHERE,
+            Want::Account { password, .. } => *password = "".into(),
+            _ => {}
+        }
+        want
+    }
+
     /// Memory it holds, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = match self {
@@ -104,7 +139,7 @@ impl Want {
             Want::Rights { room, by, act } => {
                 room.len() + by.len() + act.who().unwrap_or_default().len()
             }
-            Want::Revoke { .. } => 0,
+            Want::Revoke { .. } | Want::Key { .. } => 0,
             Want::Tell { to, sender, text, key, .. } => {
                 let names = to.iter().map(|name| size_of::<Box<str>>() + name.len());
                 names.sum::<usize>() + sender.len() + text.len() + key.len()
@@ -131,7 +166,7 @@ pub(crate) struct Job {
 }
 
 /// What became of a job.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Outcome {
     /// The message is stored under this number.
     Numbered(u32),
@@ -224,11 +259,16 @@ impl Store {
 
     fn commit(&mut self, batch: Vec<Job>, done: &mut Vec<Done>) {
         let outcomes = self.write(&batch).unwrap_or_else(|trouble| {
-            self.rooms.clear(); // the numbers that were given are not
+            self.forget_unwritten();
             batch.iter().map(|_| Outcome::Failed(trouble.clone())).collect()
         });
         let pairs = batch.into_iter().zip(outcomes).enumerate();
         done.extend(pairs.map(|(at, (job, outcome))| Done { job, outcome, begins: at == 0 }));
+    }
+
+    /// What was noted beside a transaction that is not: the numbers that were given are not.
+    fn forget_unwritten(&mut self) {
+        self.rooms.clear();
     }
 
     fn write(&mut self, batch: &[Job]) -> Result<Vec<Outcome>, Trouble> {
@@ -261,6 +301,7 @@ fn put(change: &Transaction<'_>, rooms: &mut Rooms, want: &Want) -> Result<Outco
             Ok(Outcome::Noted)
         }
         Want::Rights { room, by, act } => rights::put(change, room, by, act),
+        Want::Key { key } => log::put_key(change, key),
         Want::Tell { to, sender, text, key, at_ms } => {
             inbox::tell(change, to, sender, text, (key, *at_ms))
         }

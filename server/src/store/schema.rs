@@ -74,6 +74,16 @@ const STEPS: &[&str] = &[
          told INTEGER NOT NULL REFERENCES told,
          PRIMARY KEY (person, number)
      ) STRICT, WITHOUT ROWID;",
+    "CREATE TABLE log (
+         id INTEGER PRIMARY KEY CHECK (id = 0),
+         log TEXT NOT NULL,
+         position INTEGER NOT NULL,
+         key BLOB
+     ) STRICT;
+     CREATE TABLE lives (
+         life INTEGER PRIMARY KEY,
+         serial INTEGER NOT NULL
+     ) STRICT;",
 ];
 
 /// The version this program writes.

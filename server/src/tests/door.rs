@@ -21,7 +21,7 @@ fn the_oldest_message_of_a_flush_tells_how_long_it_has_waited() {
     net.wires.now.us += 3_000;
     net.ask(ann, say);
     net.settle();
-    let text = net.core.counters.prometheus();
+    let text = net.core.counters.prometheus(&[]);
     assert_eq!(net.core.counters.flush_waits.count(), before + 1, "one of two: {text}");
     assert!(text.contains("flush_wait_seconds_sum 0.004\n"), "{text}");
 }

@@ -142,7 +142,7 @@ fn limits_of_requests_have_codes_and_counters() {
     net.turn();
     let heard = net.hear(ann);
     assert!(heard.last().unwrap().contains("too_many_rooms"), "{heard:?}");
-    let text = net.core.counters.prometheus();
+    let text = net.core.counters.prometheus(&[]);
     assert!(text.contains("yardstick_errors_total{code=\"too_many_rooms\"} 1\n"), "{text}");
 }
 

@@ -23,6 +23,7 @@ mod rights_limits;
 mod rights_model;
 mod secure;
 mod sessions;
+mod several;
 mod talks;
 mod tls;
 mod verbs;

@@ -44,6 +44,8 @@ pub(super) struct Wires {
     /// What the core has handed over and a test is to do.
     pub(super) to_store: Vec<Job>,
     pub(super) to_hash: Vec<HashJob>,
+    /// News for other nodes.
+    pub(super) news: Vec<Vec<u8>>,
     rng: SplitMix,
 }
 
@@ -89,6 +91,10 @@ impl World for Wires {
         self.to_store.append(jobs);
     }
 
+    fn announce(&mut self, sheets: &mut Vec<Vec<u8>>) {
+        self.news.append(sheets);
+    }
+
     fn hash(&mut self, jobs: &mut Vec<HashJob>) {
         self.to_hash.append(jobs);
     }
@@ -120,6 +126,7 @@ impl Net {
             burnt_ns: 0,
             to_store: Vec::new(),
             to_hash: Vec::new(),
+            news: Vec::new(),
             rng,
         };
         Net { core: Core::new(config, [7; 32]).unwrap(), address: None, wires }

@@ -1,10 +1,12 @@
 //! `throng serve`: the yardstick.
 
+mod workers;
+
 use crate::cli::ServeArgs;
 use crate::failure::{Ending, Failure};
 use crate::{occupant, settings};
 use server::config::{Config, check_exposure};
-use server::{Commit, HashCost, Keys, Stop, prepare};
+use server::{BusConfig, Commit, Credentials, HashCost, Keys, Stop, prepare};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -18,10 +20,16 @@ pub(crate) fn serve(args: ServeArgs) -> Ending {
     if let Some(file) = &args.backup {
         return backup(&args, file);
     }
+    // A worker is told that it is to start none itself, whatever file and environment say.
+    if let Some(count) = args.workers.filter(|count| *count > 0) {
+        check_exposure(args.listen, args.expose)
+            .map_err(|why| Failure::usage(format!("{why} (--expose)")))?;
+        return workers::start(&args, count);
+    }
     let config = config(&args)?;
     let is_kept = config.data.is_some();
     let scheme = if config.tls.is_some() { "wss" } else { "ws" };
-    let listener = listen(args.listen)?;
+    let listener = listen(args.listen, args.share_port || args.shards > 1)?;
     let unable = |error| Failure::unmeasured(format!("the yardstick failed: {error}"));
     let address = listener.local_addr().map_err(unable)?;
     let stop = Stop::new();
@@ -38,6 +46,22 @@ pub(crate) fn serve(args: ServeArgs) -> Ending {
     }
     server.run(&stop).map_err(unable)?;
     Ok(0)
+}
+
+/// How it joins the others, if it does.
+fn bus(args: &ServeArgs) -> Result<Option<BusConfig>, Failure> {
+    let Some(url) = args.nats.clone() else { return Ok(None) };
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let (user, password) = (variable("NATS_USER"), variable("NATS_PASSWORD"));
+    let credentials = match (&args.nats_credentials, user, password, variable("NATS_TOKEN")) {
+        (Some(file), ..) => {
+            Credentials::read(file).map_err(|error| Failure::usage(error.to_string()))?
+        }
+        (None, Some(user), Some(password), _) => Credentials::User { user, password },
+        (None, _, _, Some(token)) => Credentials::Token(token),
+        _ => Credentials::None,
+    };
+    Ok(Some(BusConfig { url, service: args.nats_service.clone(), credentials }))
 }
 
 fn backup(args: &ServeArgs, file: &std::path::Path) -> Ending {
@@ -79,6 +103,8 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
         registration: args.registration,
         page: args.page,
         data: args.data.clone(),
+        shards: args.shards,
+        bus: bus(args)?,
         commit: args.commit,
         hash_cost: args.hash_cost.unwrap_or(default_cost),
         tls: keys(args)?,
@@ -107,9 +133,13 @@ fn keys(args: &ServeArgs) -> Result<Option<Keys>, Failure> {
     }
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+fn listen(address: SocketAddr, shared: bool) -> Result<TcpListener, Failure> {
     use std::io::ErrorKind;
-    TcpListener::bind(address).map_err(|error| {
+    let bound = match shared {
+        true => server::listen_shared(address),
+        false => TcpListener::bind(address),
+    };
+    bound.map_err(|error| {
         let why = match error.kind() {
             ErrorKind::AddrInUse => {
                 let by = occupant::of(address).unwrap_or("something".to_owned());

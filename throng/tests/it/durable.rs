@@ -21,7 +21,7 @@ const ANSWERS: usize = 200;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was answered: texts by their number.
-type Answered = BTreeMap<u32, String>;
+pub(crate) type Answered = BTreeMap<u32, String>;
 
 /// Starts a server on a folder; gives its address as well.
 fn serve(folder: &Folder, data: &str) -> (Started, String) {
@@ -34,7 +34,7 @@ fn serve(folder: &Folder, data: &str) -> (Started, String) {
     (server, address)
 }
 
-struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     inbox: Vec<u8>,
     requests: u32,
@@ -42,7 +42,7 @@ struct Client {
 
 impl Client {
     /// Connects, logs in by token if there is one, and joins the room.
-    fn enter(address: &str, name: &str, token: &mut Option<String>) -> Client {
+    pub(crate) fn enter(address: &str, name: &str, token: &mut Option<String>) -> Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut client = Client { stream, inbox: Vec::new(), requests: 0 };
@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// `None` if the server has gone.
-    fn ask(&mut self, what: &str, json: &str) -> Option<u32> {
+    pub(crate) fn ask(&mut self, what: &str, json: &str) -> Option<u32> {
         self.requests += 1;
         let json = format!(r#"{{"id":{},"{what}":{json}}}"#, self.requests);
         assert!(Request::decode(Encoding::Json, json.as_bytes()).is_ok(), "{json}");
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// The next frame, as JSON or as the close code; `None` if the server has gone.
-    fn hear(&mut self) -> Option<String> {
+    pub(crate) fn hear(&mut self) -> Option<String> {
         loop {
             if let Some((frame, used)) = frame::decode(&self.inbox, Limits::CLIENT).unwrap() {
                 let text = match frame.opcode {
@@ -116,7 +116,7 @@ impl Client {
     }
 
     /// Talks until the server goes; gives what was answered and the last thing that was heard.
-    fn talk(&mut self, prefix: &str, count: &AtomicUsize) -> (Answered, String) {
+    pub(crate) fn talk(&mut self, prefix: &str, count: &AtomicUsize) -> (Answered, String) {
         let (mut answered, mut last) = (Answered::new(), String::new());
         let mut open = HashMap::new();
         for number in 0.. {
@@ -138,7 +138,7 @@ impl Client {
     }
 
     /// Everything that was ever said, from page to page.
-    fn everything(&mut self) -> Answered {
+    pub(crate) fn everything(&mut self) -> Answered {
         let (mut all, mut before) = (Answered::new(), 0);
         loop {
             self.ask("history", &format!(r#"{{"room":"live","before":{before},"limit":70}}"#));
@@ -203,7 +203,7 @@ fn life(
 }
 
 /// Nothing that was answered is lost or doubled, and the numbers have no gaps.
-fn check(all: &Answered, answered: &Answered, what: &str) {
+pub(crate) fn check(all: &Answered, answered: &Answered, what: &str) {
     let numbers: Vec<u32> = all.keys().copied().collect();
     assert_eq!(numbers, (1..=all.len() as u32).collect::<Vec<u32>>(), "{what}");
     assert_eq!(all.values().collect::<BTreeSet<_>>().len(), all.len(), "{what}: doubled");

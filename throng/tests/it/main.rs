@@ -41,6 +41,9 @@ mod hostile;
 // The yardstick with a data folder: killed, stopped, copied.
 mod durable;
 
+// Several yardsticks that are one, over a real NATS server.
+mod nodes;
+
 // The yardstick as an operator has it: settings, logs, certificates, what cannot start.
 mod operations;
 
