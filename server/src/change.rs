@@ -4,9 +4,9 @@
 //! are told in one place; whatever two requests could dispute is decided by the store, or by
 //! [`Core::decide`] where there is none.
 
+use crate::chat::request::Answered;
+use crate::chat::rights;
 use crate::core::{Core, Now};
-use crate::request::Answered;
-use crate::rights;
 use crate::store::{Done, Job, Outcome, Want};
 
 impl Core {

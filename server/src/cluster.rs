@@ -12,10 +12,10 @@ use std::rc::Rc;
 use protocols::yardstick::{FrameWhat, Person, Typing};
 use serde::{Deserialize, Serialize};
 
+use crate::chat::request::{Failure, fail};
+use crate::chat::room::Arrival;
 use crate::config::{NEWS_BYTES_MAX, NODE_BEAT, NODE_SILENCE_MAX, NODES_MAX, Presence};
 use crate::core::{Core, Now, World};
-use crate::request::{Failure, fail};
-use crate::room::Arrival;
 use crate::store::{Job, NOWHERE, Outcome, Want};
 
 const VERSION: u32 = 1;

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use protocols::wire::origin::Origin;
 
+use crate::access::password::Cost;
 use crate::bus::BusConfig;
-use crate::fault::Rules;
-use crate::journal::LogForm;
-use crate::password::Cost;
-use crate::sys;
-use crate::tls::Keys;
+use crate::faults::fault::Rules;
+use crate::machine::sys;
+use crate::machine::tls::Keys;
+use crate::outlook::journal::LogForm;
 
 /// Connections one process holds when it is not told otherwise; the descriptor limit may lower it.
 pub const CONNECTIONS_MAX: usize = 19_900;

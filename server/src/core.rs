@@ -12,25 +12,25 @@ use protocols::wire::{http, origin};
 use protocols::yardstick::{self, Encoding, Request};
 use slab::Slab;
 
-use crate::auth::Accounts;
+use crate::access::auth::Accounts;
+use crate::access::door::Door;
+use crate::access::login::{HashJob, Hashing};
+use crate::chat::marks::MarkWriter;
+use crate::chat::people::People;
+use crate::chat::request::fail;
+use crate::chat::room::Room;
 use crate::cluster::Cluster;
 use crate::config::{Config, HEAD_TIME_MAX, LINGER_TIME_MAX};
-use crate::conn::{Conn, Dialect, Phase, Ticket};
-use crate::counters::Counters;
-use crate::door::Door;
+use crate::delivery::conn::{Conn, Dialect, Phase, Ticket};
+use crate::delivery::pace::Pace;
+use crate::delivery::throttle::Throttle;
 use crate::durable::Keeping;
-use crate::faulty::Faulty;
-use crate::journal::{Field, Journal, Level, Value};
-use crate::login::{HashJob, Hashing};
-use crate::marks::MarkWriter;
-use crate::pace::Pace;
-use crate::pages;
-use crate::people::People;
-use crate::request::fail;
-use crate::room::Room;
+use crate::faults::faulty::Faulty;
+use crate::outlook::counters::Counters;
+use crate::outlook::journal::{Field, Journal, Level, Value};
+use crate::outlook::pages;
+use crate::outlook::web;
 use crate::store;
-use crate::throttle::Throttle;
-use crate::web;
 
 /// How often connections are looked through for those that take too long.
 const SWEEP_EVERY_US: u64 = 1_000_000;
@@ -490,8 +490,9 @@ impl Core {
                 Phase::Lingering if older(conn.phase_since_us, LINGER_TIME_MAX) => late.push(id),
                 _ => {}
             }
-            let stuck =
-                |blocked: crate::conn::Blocked| older(blocked.since_us, self.config.unwritable_max);
+            let stuck = |blocked: crate::delivery::conn::Blocked| {
+                older(blocked.since_us, self.config.unwritable_max)
+            };
             if conn.blocked.is_some_and(stuck) && !conn.doomed {
                 self.counters.cut_off("unwritable");
                 let (name, address) = (conn.name.as_deref(), self.door.address(id));

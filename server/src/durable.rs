@@ -5,15 +5,15 @@ use std::io;
 
 use protocols::yardstick::{AnswerWhat, Done, History, Millis, Said};
 
-use crate::auth::is_name;
+use crate::access::auth::is_name;
+use crate::chat::request::{Answered, Failure, fail};
+use crate::chat::room::Stored;
 use crate::config::{
     PAGE_MESSAGES_MAX, ROOM_BYTES_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
 };
-use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
-use crate::journal::{Level, Value};
-use crate::request::{Answered, Failure, fail};
-use crate::room::Stored;
+use crate::delivery::conn::Ticket;
+use crate::outlook::journal::{Level, Value};
 use crate::store::{self, Job, Loaded, LoadedRoom, Outcome, Past, Want};
 
 /// What waits for the store, and how the store is.

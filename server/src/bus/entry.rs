@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{BATCH_BYTES_MAX, BATCHES_OPEN_MAX};
-use crate::conn::Ticket;
+use crate::delivery::conn::Ticket;
 use crate::store::{Job, Want};
 
 use super::Batch;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mio::Waker;
 
-use crate::conn::Ticket;
-use crate::desk::Inlet;
+use crate::delivery::conn::Ticket;
+use crate::machine::desk::Inlet;
 use crate::store::{Done, Job, Outcome, Store};
 
 /// Wants of a shard, by its number.

@@ -5,10 +5,10 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::read::Past;
 use super::rights::role;
 use super::{Outcome, RoomMarks, Rooms, Store, Trouble, find_room, room};
-use crate::amend::{Amend, How, no_message, not_yours, reacted};
+use crate::chat::amend::{Amend, How, no_message, not_yours, reacted};
+use crate::chat::message::{self, Extra};
+use crate::chat::rights::may_delete;
 use crate::config::{PAGE_BYTES_MAX, REACTIONS_MAX};
-use crate::message::{self, Extra};
-use crate::rights::may_delete;
 
 /// Writes a message: who said it, its text and when; unless it was written before.
 pub(super) fn say(

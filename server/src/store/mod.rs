@@ -21,12 +21,12 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use crate::amend::Amend;
+use crate::chat::amend::Amend;
+use crate::chat::message::Extra;
+use crate::chat::resume::CatchUp;
+use crate::chat::rights::{Act, Refusal};
 use crate::config::Commit;
-use crate::conn::Ticket;
-use crate::message::Extra;
-use crate::resume::CatchUp;
-use crate::rights::{Act, Refusal};
+use crate::delivery::conn::Ticket;
 
 pub(crate) use folder::DataFolder;
 pub(crate) use log::FollowFailed;

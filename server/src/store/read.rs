@@ -11,8 +11,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::rights::{self, LoadedRights};
 use super::{LOCK_TIME_MAX, Store, Trouble, Want, folder};
+use crate::chat::message::{Extra, PageRoom};
 use crate::config::PAGE_MESSAGES_MAX;
-use crate::message::{Extra, PageRoom};
 
 /// Between two tries to begin a backup while something else keeps the database.
 const BACKUP_PAUSE: Duration = Duration::from_millis(20);

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{Outcome, Trouble};
-use crate::rights::{self, Act, Case, Role, Standing, Target};
+use crate::chat::rights::{self, Act, Case, Role, Standing, Target};
 
 /// The rights in a room as they were left.
 #[derive(Debug, PartialEq, Eq)]

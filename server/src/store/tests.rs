@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::amend::How;
+use crate::chat::amend::How;
 
 /// A folder of a test's own; removed at its end.
 pub(crate) struct Scratch(PathBuf);

@@ -5,7 +5,7 @@ use protocols::yardstick::Encoding;
 use super::net::Net;
 use super::talks::{ANN_IN, BOB_IN, play};
 use crate::Config;
-use crate::amend::{Amend, How};
+use crate::chat::amend::{Amend, How};
 use crate::config::*;
 
 /// Ann says `one`, and both hear it.
@@ -278,7 +278,7 @@ fn who_may_do_what_to_which_message() {
 
 #[test]
 fn a_plain_message_takes_one_pointer_more() {
-    let size = size_of::<crate::room::Stored>();
+    let size = size_of::<crate::chat::room::Stored>();
     assert!(size <= 56, "{size} bytes");
     let size = size_of::<crate::store::Job>();
     assert!(size <= 112, "{size} bytes");

@@ -3,9 +3,9 @@
 use protocols::yardstick::Encoding;
 
 use super::net::Net;
+use crate::access::login::Hashed;
+use crate::access::password::Hasher;
 use crate::config::{LOGIN_JOBS_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX};
-use crate::login::Hashed;
-use crate::password::Hasher;
 use crate::store::tests::Scratch;
 use crate::store::{Outcome, Store, Trouble};
 use crate::{Commit, Config, HashCost};

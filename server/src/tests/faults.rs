@@ -6,7 +6,7 @@ use protocols::yardstick::{Encoding, Frame, FrameWhat};
 
 use super::net::Net;
 use crate::Config;
-use crate::fault::{Fault, Rules};
+use crate::faults::fault::{Fault, Rules};
 
 const MESSAGES: u32 = 200;
 

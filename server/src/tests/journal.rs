@@ -7,8 +7,8 @@ use protocols::yardstick::Encoding;
 
 use super::net::Net;
 use crate::config::{ANSWER_BYTES_MAX, LOG_LINES_PER_SECOND};
-use crate::journal::tests::sink;
-use crate::journal::{Journal, LogForm};
+use crate::outlook::journal::tests::sink;
+use crate::outlook::journal::{Journal, LogForm};
 use crate::{Config, config};
 
 /// A server whose connections come from one address, and what its journal writes.

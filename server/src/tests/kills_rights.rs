@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use protocols::wire::rng::SplitMix;
 
-use crate::rights::Role;
+use crate::chat::rights::Role;
 use crate::store::LoadedRoom;
 
 /// The room that the first person owns.

@@ -290,7 +290,7 @@ fn the_page_tells_every_knob() {
         ..Config::default()
     };
     let core = crate::core::Core::new(config, [0; 32]).unwrap();
-    let page = crate::pages::page("/info", &core).unwrap().body;
+    let page = crate::outlook::pages::page("/info", &core).unwrap().body;
     for line in [
         r#""deflate": "on""#,
         r#""avatars": "eager""#,

@@ -221,6 +221,6 @@ fn a_frame_of_the_largest_size_is_taken() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    let size = size_of::<crate::conn::Conn>() + size_of::<crate::room::Member>();
+    let size = size_of::<crate::delivery::conn::Conn>() + size_of::<crate::chat::room::Member>();
     assert!(size <= 320, "{size} bytes before heap");
 }

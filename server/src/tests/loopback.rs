@@ -8,7 +8,7 @@ use protocols::wire::frame::{self, Limits};
 use protocols::wire::http::UpgradeRequest;
 use protocols::yardstick::{Encoding, Frame, FrameWhat, PATH, Request};
 
-use crate::uring::Ring;
+use crate::machine::uring::Ring;
 use crate::{Config, Handle, Io, spawn};
 
 /// Long enough for any machine; a test that works never waits so long.

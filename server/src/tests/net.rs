@@ -10,9 +10,9 @@ use protocols::wire::rng::SplitMix;
 use protocols::yardstick::{Encoding, Frame, PATH, Request};
 
 use crate::Config;
+use crate::access::login::{HashJob, Hashed};
+use crate::access::password::Hasher;
 use crate::core::{Core, Now, World};
-use crate::login::{HashJob, Hashed};
-use crate::password::Hasher;
 use crate::store::{Job, Store};
 
 const KEY: [u8; 16] = [7; 16];

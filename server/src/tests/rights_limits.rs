@@ -3,10 +3,10 @@
 use protocols::yardstick::Encoding;
 
 use super::net::Net;
+use crate::chat::rights::Role;
 use crate::config::{
     ROLES_MAX, ROLES_TOTAL_MAX, ROOM_BYTES_MAX, ROOMS_MAX, ROOMS_PAGE_MAX, SLOW_TIME_MAX,
 };
-use crate::rights::Role;
 use crate::{Config, Presence};
 
 /// What one connection is told within two turns.

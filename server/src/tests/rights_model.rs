@@ -8,7 +8,7 @@ use protocols::yardstick::{AnswerWhat, Encoding, Frame, FrameWhat, Notice};
 use super::durable::Kept;
 use super::net::Net;
 use crate::Config;
-use crate::rights::Role;
+use crate::chat::rights::Role;
 
 const ROUNDS: u64 = 120;
 const STEPS: usize = 80;

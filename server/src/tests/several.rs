@@ -563,7 +563,7 @@ fn what_nobody_understands_ends_a_node() {
 fn passwords_stay_where_they_are() {
     let mut orderer = Orderer::new(7, 0);
     let want = Want::Account { name: "ann".into(), password: "word".into(), secret: "s".into() };
-    orderer.offer([Job { ticket: crate::conn::Ticket::FOREIGN, want, since_us: 0 }]);
+    orderer.offer([Job { ticket: crate::delivery::conn::Ticket::FOREIGN, want, since_us: 0 }]);
     let entry = String::from_utf8(orderer.next().unwrap().to_vec()).unwrap();
     let expect = r#"{"v":1,"life":7,"serial":1,"wants":[{"Account":{"name":"ann","secret":"s"}}]}"#;
     assert_eq!(entry, expect);
@@ -581,7 +581,11 @@ fn a_folder_stays_with_its_log() {
     let mut alone = open("two");
     assert!(alone.check_alone().is_ok());
     let want = Want::Account { name: "ann".into(), password: "".into(), secret: "s".into() };
-    alone.carry_out(vec![Job { ticket: crate::conn::Ticket::FOREIGN, want, since_us: 0 }]);
+    alone.carry_out(vec![Job {
+        ticket: crate::delivery::conn::Ticket::FOREIGN,
+        want,
+        since_us: 0,
+    }]);
     assert!(alone.follow("a").unwrap_err().to_string().contains("was alone"));
     fs::remove_file(scratch.path("two")).unwrap();
 }

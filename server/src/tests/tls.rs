@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use crate::config::TLS_WAITING_BYTES_MAX;
-use crate::tls::{Keys, Session, Standing};
+use crate::machine::tls::{Keys, Session, Standing};
 
 /// RFC 8446 section 5.1.
 const RECORD_BYTES_MAX: usize = 1 << 14;

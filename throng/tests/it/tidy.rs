@@ -31,7 +31,7 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["Instant::now", "SystemTime::now"],
-        &["engine/src/clock.rs", "server/src/event_loop.rs"],
+        &["engine/src/clock.rs", "server/src/machine/event_loop.rs"],
         "time is an argument; the engine's clock and the server's loop alone ask",
     ),
     (&["TcpStream", "TcpListener", "UdpSocket"], &["engine/", "server/", "throng/"], "no sockets"),

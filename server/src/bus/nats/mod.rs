@@ -18,8 +18,8 @@ use self::connection::{Connection, Heard, Place};
 use self::stream::{Names, State};
 use super::{Arrived, Batch, BusConfig, Errand, Line, Orderer};
 use crate::config::{LOG_PATIENCE, LOG_WAITING_MAX};
-use crate::conn::Ticket;
-use crate::desk::Inlet;
+use crate::delivery::conn::Ticket;
+use crate::machine::desk::Inlet;
 use crate::store::{Done, Job, Store, Want};
 
 /// The bus's own waker; sockets have [`SOCKET`].

@@ -6,7 +6,7 @@ use protocols::wire::deflate;
 use protocols::wire::frame::{self, Assembler};
 use protocols::yardstick::{Answer, AnswerWhat, Encoding, Frame, FrameWhat};
 
-use crate::people::NONE;
+use crate::chat::people::NONE;
 
 /// How a connection is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

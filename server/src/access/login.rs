@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use protocols::yardstick::{AnswerWhat, Login, Millis, Revoke, Welcome};
 
-use crate::auth::{Denial, Secret, Step};
+use crate::access::auth::{Denial, Secret, Step};
+use crate::access::password::{Task, Verdict};
+use crate::chat::request::{Answered, Failure, fail};
 use crate::config::{
     ACCOUNTS_MAX, LOGIN_JOBS_MAX, NAME_BYTES_MAX, PASSWORD_BYTES_MAX, REVOKED_MAX,
 };
-use crate::conn::Ticket;
 use crate::core::{Core, Now, World};
-use crate::journal::{Level, Value};
-use crate::password::{Task, Verdict};
-use crate::request::{Answered, Failure, fail};
+use crate::delivery::conn::Ticket;
+use crate::outlook::journal::{Level, Value};
 use crate::store::Want;
 
 /// A password on its way to be hashed.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::chat::rights::{self, Refusal, Role};
 use crate::config::SPEAKERS_MAX;
-use crate::rights::{self, Refusal, Role};
 
 /// Speakers that are remembered before those are looked for who need no longer be.
 const SPEAKERS_LEAST: usize = 64;

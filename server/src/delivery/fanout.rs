@@ -4,13 +4,13 @@ use std::io;
 
 use slab::Slab;
 
+use crate::access::door::Door;
+use crate::chat::room::Announced;
 use crate::config::ANSWER_BYTES_MAX;
-use crate::conn::{Blocked, Conn, Dialect, LANES, Phase, Source};
 use crate::core::{Core, World, Write};
-use crate::counters::Counters;
-use crate::door::Door;
-use crate::journal::Journal;
-use crate::room::Announced;
+use crate::delivery::conn::{Blocked, Conn, Dialect, LANES, Phase, Source};
+use crate::outlook::counters::Counters;
+use crate::outlook::journal::Journal;
 
 /// Writes handed over at a time in a flush.
 const WRITES_MAX: usize = 256;

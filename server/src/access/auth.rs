@@ -7,9 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::Mac;
 
+use crate::access::password::{Cost, Hash, Task};
+use crate::access::token::{Tag, Tokens};
 use crate::config::{ACCOUNTS_MAX, NAME_BYTES_MAX, PASSWORD_BYTES_MAX, REVOKED_MAX};
-use crate::password::{Cost, Hash, Task};
-use crate::token::{Tag, Tokens};
 
 /// Why a login failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use protocols::yardstick::{AnswerWhat, FrameWhat, GetHistory, History, Millis, Said, Tell};
 
+use crate::chat::people::{NONE, Told};
+use crate::chat::request::{Answered, Failure, fail};
 use crate::config::{KEY_BYTES_MAX, PAGE_MESSAGES_MAX, TELL_NAMES_MAX, TEXT_BYTES_MAX};
-use crate::conn::{Dialect, LANES, put_answer, put_frame};
 use crate::core::{Core, Now};
-use crate::people::{NONE, Told};
-use crate::request::{Answered, Failure, fail};
+use crate::delivery::conn::{Dialect, LANES, put_answer, put_frame};
 use crate::store::{Outcome, Want};
 
 /// The number that stands for inboxes where rooms have theirs.

@@ -2,19 +2,19 @@
 //! about messages that were said before.
 //!
 //! The store decides where things are kept, memory otherwise, both by [`Amend::judge`] and
-//! [`message::judge`](crate::message::judge).
+//! [`message::judge`](crate::chat::message::judge).
 
 use protocols::yardstick::{AnswerWhat, Change, Delete, Done, Edit, FrameWhat, Millis, React};
 use serde::{Deserialize, Serialize};
 
+use crate::chat::message::{Extra, Verdict};
+use crate::chat::request::{Answered, Failure, fail};
+use crate::chat::rights;
+use crate::chat::room::{Room, Stored};
 use crate::config::{
     KEY_BYTES_MAX, REACTION_BYTES_MAX, REACTION_NAMES_MAX, REACTIONS_MAX, TEXT_BYTES_MAX,
 };
 use crate::core::{Core, Now};
-use crate::message::{Extra, Verdict};
-use crate::request::{Answered, Failure, fail};
-use crate::rights;
-use crate::room::{Room, Stored};
 use crate::store::{Outcome, Want};
 
 /// A change of one message.

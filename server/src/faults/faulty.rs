@@ -6,12 +6,12 @@ use std::io;
 
 use protocols::yardstick::FrameWhat;
 
+use crate::chat::room::Stored;
 use crate::config::Config;
-use crate::conn::{Dialect, put_frame};
 use crate::core::Core;
-use crate::counters::Counters;
-use crate::fault::{Fault, HOLD_TIME_MAX, Record, Records, Rules};
-use crate::room::Stored;
+use crate::delivery::conn::{Dialect, put_frame};
+use crate::faults::fault::{Fault, HOLD_TIME_MAX, Record, Records, Rules};
+use crate::outlook::counters::Counters;
 
 /// Bytes held back at once; beyond it nothing more is delayed or swapped.
 const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;

@@ -5,7 +5,8 @@ use protocols::yardstick;
 
 use crate::config::{Commit, Config};
 use crate::core::Core;
-use crate::{counters, sys};
+use crate::machine::sys;
+use crate::outlook::counters;
 
 /// What is answered to a plain request.
 pub(crate) struct Page {

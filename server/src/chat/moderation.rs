@@ -8,13 +8,13 @@ use protocols::yardstick::{
     Room as RoomLine, Rooms,
 };
 
+use crate::chat::owned::Owned;
+use crate::chat::request::{Answered, Failure, fail};
+use crate::chat::rights::{self, Act, Case, Refusal, Role, Standing, Target};
+use crate::chat::room::Room;
 use crate::config::{ROLES_MAX, ROLES_TOTAL_MAX, ROOMS_PAGE_MAX, SLOW_TIME_MAX};
-use crate::conn::{Dialect, put_answer, put_frame};
 use crate::core::{Core, Now};
-use crate::owned::Owned;
-use crate::request::{Answered, Failure, fail};
-use crate::rights::{self, Act, Case, Refusal, Role, Standing, Target};
-use crate::room::Room;
+use crate::delivery::conn::{Dialect, put_answer, put_frame};
 use crate::store::{LoadedRoom, Want};
 
 impl Core {

@@ -11,7 +11,7 @@ use protocols::yardstick::{Message, Millis};
 use slab::Slab;
 
 use crate::config::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, PAGE_BYTES_MAX, TELL_KEYS_MAX};
-use crate::conn::Conn;
+use crate::delivery::conn::Conn;
 
 /// No connection, or no inbox.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -6,8 +6,8 @@ use std::net::Shutdown;
 use mio::net::TcpStream;
 
 use crate::core::{Core, Now};
-use crate::journal::{Level, Value};
-use crate::tls::{Keys, Session, Standing};
+use crate::machine::tls::{Keys, Session, Standing};
+use crate::outlook::journal::{Level, Value};
 
 /// Size of the buffer for what is decrypted, which all connections share, in bytes.
 const PLAIN_BYTES_MAX: usize = 64 * 1024;

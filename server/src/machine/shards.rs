@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use crate::bus::memory::{Asked, Hub, carry_out};
 use crate::config::Config;
-use crate::desk::Desk;
-use crate::event_loop::{Outcome, prepare_shard};
-use crate::stop::Stop;
+use crate::machine::desk::Desk;
+use crate::machine::event_loop::{Outcome, prepare_shard};
+use crate::machine::stop::Stop;
+use crate::machine::sys;
 use crate::store::{DataFolder, Loaded, Store, Trouble};
-use crate::sys;
 
 /// What one event loop of several begins with.
 pub(crate) struct Shard {

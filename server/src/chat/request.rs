@@ -7,20 +7,20 @@ use protocols::yardstick::{
     Millis, Person, Pong, Request, RequestWhat, Said, Say, Typing,
 };
 
-use crate::amend::{check_key, check_text};
-use crate::auth::is_name;
-use crate::avatar::{self, Look};
+use crate::access::auth::is_name;
+use crate::chat::amend::{check_key, check_text};
+use crate::chat::avatar::{self, Look};
+use crate::chat::message::Extra;
+use crate::chat::resume::{self, Known};
+use crate::chat::room::{Arrival, Member, Room, Stored};
 use crate::cluster::{News, Remote};
 use crate::config::{
     Avatars, HISTORY_BYTES_MAX, PAGE_MESSAGES_MAX, Presence, ROOM_BYTES_MAX, ROOMS_MAX,
     ROOMS_PER_PERSON_MAX, STATUS_BYTES_MAX,
 };
-use crate::conn::{Dialect, Place, put_answer};
 use crate::core::{Core, Now};
-use crate::journal::{Level, Value};
-use crate::message::Extra;
-use crate::resume::{self, Known};
-use crate::room::{Arrival, Member, Room, Stored};
+use crate::delivery::conn::{Dialect, Place, put_answer};
+use crate::outlook::journal::{Level, Value};
 use crate::store::Want;
 
 /// Why a request failed: the code for machines and the sentence for people.

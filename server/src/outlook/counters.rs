@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::sys::Usage;
+use crate::machine::sys::Usage;
 
 /// Everything counted since the start; gauges are marked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::config::Commit;
 use crate::core::{Core, World};
-use crate::journal::{Level, Value};
+use crate::outlook::journal::{Level, Value};
 
 impl Core {
     /// A room is about to flush: its oldest message has waited until now.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mio::Waker;
 
-use crate::counters::Counters;
+use crate::outlook::counters::Counters;
 
 /// Ends a running server from another thread.
 #[derive(Clone, Default)]

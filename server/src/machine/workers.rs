@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use mio::{Poll, Waker};
 
+use crate::access::login::{HashJob, Hashed};
+use crate::access::password::Hasher;
 use crate::bus::memory::{Hub, Told};
 use crate::bus::nats::{self, Nats};
 use crate::bus::{Batch, BusConfig, Errand, Health, Line};
 use crate::cluster::Cluster;
 use crate::config::{Commit, Config, LOGIN_THREADS_MAX};
 use crate::core::{Core, Now};
-use crate::desk::Desk;
 use crate::durable::Keeping;
-use crate::login::{HashJob, Hashed};
-use crate::password::Hasher;
-use crate::shards::Shard;
+use crate::machine::desk::Desk;
+use crate::machine::shards::Shard;
+use crate::machine::sys;
 use crate::store::{DataFolder, Done, Job, Store};
-use crate::sys;
 
 /// From one try to carry out the log to the next, if the disk fails.
 const STORE_PAUSE: Duration = Duration::from_millis(500);

@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use protocols::yardstick::{AnswerWhat, Done, FrameWhat, Read};
 
+use crate::chat::request::{Failure, fail};
 use crate::cluster::News;
 use crate::config::{MARKS_MAX, MARKS_PER_ROOM_MAX, MARKS_PER_WRITE_MAX, MARKS_WRITE_EVERY};
-use crate::conn::Ticket;
 use crate::core::Core;
-use crate::request::{Failure, fail};
+use crate::delivery::conn::Ticket;
 use crate::store::{RoomMarks, Want};
 
 /// How far people have read in one room, by name.

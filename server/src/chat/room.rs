@@ -5,17 +5,17 @@ use std::rc::Rc;
 
 use protocols::yardstick::{FrameWhat, Message, Millis, Person, Presence};
 
-use crate::avatar::Look;
+use crate::chat::avatar::Look;
+use crate::chat::marks::Marks;
+use crate::chat::message::{Extra, PageRoom};
+use crate::chat::owned::Owned;
 use crate::cluster::{Far, Remote};
 use crate::config::{
     Avatars, Config, Encode, Flush, PRESENCE_AVATAR_BYTES_MAX, PRESENCE_EVENTS_MAX,
 };
-use crate::conn::{Dialect, LANES, put_frame};
-use crate::log::Log;
-use crate::marks::Marks;
-use crate::message::{Extra, PageRoom};
-use crate::owned::Owned;
-use crate::pace::Turn;
+use crate::delivery::conn::{Dialect, LANES, put_frame};
+use crate::delivery::log::Log;
+use crate::delivery::pace::Turn;
 
 /// One connection in a room.
 #[derive(Debug)]

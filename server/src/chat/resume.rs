@@ -7,12 +7,12 @@
 
 use protocols::yardstick::{AnswerWhat, Join, Message, Text};
 
+use crate::chat::message::PageRoom;
+use crate::chat::request::{Answered, Failure, fail};
+use crate::chat::room::{Room, Stored};
 use crate::config::PAGE_MESSAGES_MAX;
-use crate::conn::Ticket;
 use crate::core::{Core, Now};
-use crate::message::PageRoom;
-use crate::request::{Answered, Failure, fail};
-use crate::room::{Room, Stored};
+use crate::delivery::conn::Ticket;
 use crate::store::{Past, Want};
 
 /// How often the past is looked up for one join, if a room says more meanwhile than memory holds.
