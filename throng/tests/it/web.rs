@@ -432,7 +432,8 @@ fn the_page_can_be_left_out() {
     let folder = Folder::new("page");
     let answer = folder.throng(["serve", "--listen", "127.0.0.1:0", "--page", "maybe"]);
     assert_eq!(answer.code, Some(2), "{}", answer.stderr);
-    assert!(answer.stderr.contains("--page is on or off"), "{}", answer.stderr);
+    let mistake = "for '--page <PAGE>': it is on or off, not \"maybe\"";
+    assert!(answer.stderr.contains(mistake), "{}", answer.stderr);
 }
 
 /// Moves to a message and uses the tool of that name beside it.
@@ -488,7 +489,9 @@ fn what_was_said_can_be_answered_changed_and_taken_back() {
     say(&bob, "not for you");
     use_tool(&bob, 3, "Delete");
     pick(&bob, "Delete the message for everybody");
-    wait_for(&ann, "3 bob: This message was deleted.");
+    for page in [&ann, &bob] {
+        wait_for(page, "3 bob: This message was deleted.");
+    }
     // What others have said is not for her to edit or delete.
     ann.value("document.querySelector('[data-number=\"2\"]').focus()");
     ann.wait("document.querySelector('[data-number=\"2\"] .tools [aria-label=Reply]')");

@@ -164,6 +164,7 @@ async function enter(welcome) {
   await Promise.all([...rooms.values()].filter((room) => room.state !== "gone").map(reenter));
   for (const place of inbox.talks.values()) place.outbox.forEach((said) => deliver(place, said));
   await inbox.catchUp(welcome.told ?? 0).catch(() => {});
+  refresh();
   remember();
   listRooms(true);
 }
