@@ -264,6 +264,10 @@ impl Core {
         let lane = &mut room.lanes[at];
         let member = lane.members.swap_remove(index);
         conn.take_over(number, lane.log.between(member.cursor, sendable.max(member.cursor)));
+        if !conn.doomed {
+            room.tell_of_arrivals(&member, Dialect::ALL[at], &mut self.scratch, &mut conn.out);
+        }
+        let lane = &mut room.lanes[at];
         let (name, who) = (conn.name.clone(), conn.serial);
         if let Some(moved) = lane.members.get(index) {
             let places = &mut self.conns[moved.conn as usize].rooms;

@@ -1,5 +1,6 @@
 //! One room: its members by dialect, their logs, its past, and who came and went since the flush.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -318,6 +319,26 @@ impl Room {
         let group = self.open_group();
         let joined_before = group.joined.len() as u16;
         group.left.push((name, joined_before));
+    }
+
+    /// Tells a member that leaves of those who came before, and are announced only after.
+    pub(crate) fn tell_of_arrivals(
+        &self,
+        member: &Member,
+        dialect: Dialect,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) {
+        for (at, group) in self.groups.iter().enumerate() {
+            let before = match (self.group_first + at as u64).cmp(&member.group) {
+                Ordering::Less => continue,
+                Ordering::Equal => usize::from(member.arrival) + 1,
+                Ordering::Greater => 0,
+            };
+            if before < group.joined.len() {
+                put_frame(dialect, group.frame_behind(&self.name, before), scratch, out);
+            }
+        }
     }
 
     fn open_group(&mut self) -> &mut Group {

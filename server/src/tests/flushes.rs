@@ -231,3 +231,24 @@ fn presence_too_is_encoded_for_each_and_written_by_itself() {
     assert_eq!(kinds(&mut net, bob).join(" "), "ans mes mes pre");
     assert_eq!(kinds(&mut net, cyd).join(" "), "ans ans mes");
 }
+
+#[test]
+fn who_leaves_before_a_flush_is_told_of_those_who_came() {
+    let mut net = Net::new(Config::default(), 1);
+    let [ann, bob, cid] = ["ann", "bob", "cid"].map(|name| net.person(name, Encoding::Json));
+    let (join, leave) = (r#"{"join":{"room":"live"}}"#, r#"{"leave":{"room":"live"}}"#);
+    net.ask(ann, join);
+    net.settle();
+    net.hear(ann);
+    for (id, what) in [(bob, join), (cid, join), (bob, leave), (ann, leave)] {
+        net.ask(id, what);
+    }
+    net.settle();
+    let came = |names: &[&str]| {
+        let people: Vec<String> = names.iter().map(|n| format!(r#"{{"name":"{n}"}}"#)).collect();
+        format!(r#"{{"presence":{{"room":"live","joined":[{}]}}}}"#, people.join(","))
+    };
+    let done = r#"{"answer":{"done":{}}}"#;
+    assert_eq!(net.hear(ann), [&came(&["bob", "cid"]), done]);
+    assert_eq!(net.hear(bob), [r#"{"answer":{"joined":{}}}"#, &came(&["cid"]), done]);
+}
