@@ -146,7 +146,7 @@ impl Server {
 impl Ready {
     /// Serves until `stop` is pulled.
     pub(crate) fn run(mut self, stop: &Stop) -> io::Result<Outcome> {
-        self.event_loop.core.tell_start(self.address);
+        self.event_loop.core.tell_start(self.address, self.event_loop.shard);
         stop.wakes(self.waker);
         self.event_loop.run(self.poll, stop)
     }
@@ -190,8 +190,9 @@ pub(crate) fn prepare_shard(
         None => Workers::start(config, &waker, (start, unix_ms()))?,
         Some(shard) => Workers::of_shard(config, shard, &waker)?,
     };
-    if let Some(processor) = pin.0 {
-        sys::pin(processor)?; // behind the threads, which would be pinned with it
+    if let Some(first) = pin.0 {
+        // Only now, or the other threads would be pinned with it.
+        sys::pin(sys::processor_behind(first, number))?;
     }
     core.start_ms = unix_ms();
     core.journal = journal;
@@ -408,7 +409,7 @@ impl EventLoop {
         self.sockets.workers.close();
         self.publish_at_us = 0;
         self.publish(stop, u64::MAX);
-        self.core.tell_stop();
+        self.core.tell_stop(self.shard);
         let faults = std::mem::take(&mut self.core.faulty.records.list);
         Ok(Outcome { counters: self.core.counters, faults })
     }

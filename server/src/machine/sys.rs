@@ -105,6 +105,13 @@ pub(crate) fn processors() -> Vec<usize> {
     (0..PROCESSORS_MAX).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
 }
 
+/// The processor so many places behind another one, of those this thread may run on, in a ring.
+pub(crate) fn processor_behind(first: usize, places: usize) -> usize {
+    let all = processors();
+    let at = all.iter().position(|processor| *processor == first);
+    at.map_or(first, |at| all[(at + places) % all.len()])
+}
+
 /// From now on this thread, and those it starts, run on that processor only.
 pub(crate) fn pin(processor: usize) -> io::Result<()> {
     // SAFETY: as above.
@@ -165,6 +172,15 @@ fn process_cpu_s() -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shards_take_the_processors_in_turn() {
+        let all = processors();
+        let taken: Vec<usize> = (0..all.len()).map(|at| processor_behind(all[0], at)).collect();
+        assert_eq!(taken, all);
+        assert_eq!(processor_behind(all[0], all.len()), all[0]);
+        assert_eq!(processor_behind(PROCESSORS_MAX, 1), PROCESSORS_MAX, "it is no processor");
+    }
 
     #[test]
     fn a_pinned_thread_runs_on_one_processor() {

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use crate::config::Commit;
+use crate::config::{Commit, Config};
 use crate::core::{Core, World};
-use crate::outlook::journal::{Level, Value};
+use crate::outlook::journal::{Field, Level, Value};
 
 impl Core {
     /// A room is about to flush: its oldest message has waited until now.
@@ -14,13 +14,13 @@ impl Core {
         }
     }
 
-    /// The server serves from now on.
-    pub(crate) fn tell_start(&mut self, address: SocketAddr) {
+    /// The server, or a shard of it, serves from now on.
+    pub(crate) fn tell_start(&mut self, address: SocketAddr, shard: usize) {
         let config = &self.config;
         let on = |is_on| Value::Text(if is_on { "on" } else { "off" });
         let commit = config.folder().map_or(Commit::Off, |_| config.commit);
         let listen = address.to_string();
-        let fields = [
+        let fields = vec![
             ("listen", Value::Text(&listen)),
             ("version", Value::Text(env!("CARGO_PKG_VERSION"))),
             ("pid", Value::Number(std::process::id().into())),
@@ -29,6 +29,7 @@ impl Core {
             ("registration", on(config.registration)),
             ("commit", Value::Text(commit.word())),
         ];
+        let fields = of_shard(config, shard, fields);
         self.journal.note(Level::Info, "start", &fields);
         if !address.ip().is_loopback() && (config.registration || config.tls.is_none()) {
             let fields = [
@@ -43,17 +44,18 @@ impl Core {
         }
     }
 
-    /// The server has ended.
-    pub(crate) fn tell_stop(&mut self) {
+    /// The server, or a shard of it, has ended.
+    pub(crate) fn tell_stop(&mut self, shard: usize) {
         self.journal.tell_all();
         let counters = &self.counters;
-        let fields = [
+        let fields = vec![
             ("accepted", Value::Number(counters.accepted)),
             ("logins", Value::Number(counters.logins)),
             ("messages", Value::Number(counters.messages)),
             ("deliveries", Value::Number(counters.deliveries)),
             ("slow_consumers", Value::Number(counters.slow_consumers)),
         ];
+        let fields = of_shard(&self.config, shard, fields);
         self.journal.note(Level::Info, "stop", &fields);
     }
 
@@ -68,4 +70,12 @@ impl Core {
             }
         }
     }
+}
+
+/// Names the shard, where there are several.
+fn of_shard<'a>(config: &Config, shard: usize, mut fields: Vec<Field<'a>>) -> Vec<Field<'a>> {
+    if config.shards > 1 {
+        fields.push(("shard", Value::Number(shard as u64)));
+    }
+    fields
 }

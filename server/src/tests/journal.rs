@@ -101,7 +101,7 @@ fn an_exposed_server_says_so() {
     let rows = [("127.0.0.1:1", true, 1), ("0.0.0.0:1", true, 2), ("10.0.0.1:1", false, 2)];
     for (address, registration, count) in rows {
         let (mut net, heard) = net(Config { registration, ..Config::default() });
-        net.core.tell_start(address.parse::<SocketAddr>().unwrap());
+        net.core.tell_start(address.parse::<SocketAddr>().unwrap(), 0);
         let lines = lines(net, &heard);
         assert_eq!(lines.len(), count, "{lines:?}");
         assert!(lines[0].starts_with(&format!("info start listen={address} ")), "{lines:?}");

@@ -181,13 +181,16 @@ fn life(
     end: impl FnOnce(),
 ) -> Vec<String> {
     let count = AtomicUsize::new(0);
-    let talk = |(number, token): (usize, &mut Option<String>)| {
-        let mut client = Client::enter(address, &format!("p{number}"), token);
-        client.talk(&format!("{name} p{number}"), &count)
+    let enter = |(number, token): (usize, &mut Option<String>)| {
+        (number, Client::enter(address, &format!("p{number}"), token))
     };
+    // All are in before anybody talks: otherwise the server may go while one is logging in.
+    let people: Vec<(usize, Client)> = tokens.iter_mut().enumerate().map(enter).collect();
+    let talk =
+        |(number, mut client): (usize, Client)| client.talk(&format!("{name} p{number}"), &count);
     let told: Vec<(Answered, String)> = std::thread::scope(|scope| {
-        let people = tokens.iter_mut().enumerate();
-        let threads: Vec<_> = people.map(|person| scope.spawn(move || talk(person))).collect();
+        let threads: Vec<_> =
+            people.into_iter().map(|person| scope.spawn(move || talk(person))).collect();
         wait_until("enough is answered", || count.load(Ordering::Relaxed) >= ANSWERS);
         end();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
