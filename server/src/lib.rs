@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! - `core`: all state, without sockets or clock; bytes come in, writes go out to a `World`
-//! - `access`: who may come, and as whom; `chat`: what people do in it, a file for each kind of request
+//! - `access`: who may come, and as whom; `chat`: what people do in it, a file for each kind of
+//!   request
 //! - `delivery`: a room's log, a member's cursor, one write a flush
 //! - `change`: changes that outlive a connection; `store`: what is kept in SQLite; `durable`:
 //!   storing first, answering then

@@ -4,6 +4,7 @@ pub(crate) mod desk;
 pub(crate) mod event_loop;
 pub(crate) mod secure;
 pub(crate) mod shards;
+pub(crate) mod sockets;
 pub(crate) mod stop;
 pub(crate) mod sys;
 pub(crate) mod tls;
