@@ -344,7 +344,7 @@ impl Core {
             return;
         }
         let Arrival { name, status, avatar } = arrival;
-        let name = self.accounts.known(&name).unwrap_or(name);
+        let name = self.accounts.shared(&name);
         let mut group = 0;
         if self.config.presence != Presence::Off {
             self.counters.presence_deliveries += room.len() as u64;

@@ -6,11 +6,10 @@ use std::io;
 use protocols::yardstick::{AnswerWhat, Done, History, Millis, Said};
 
 use crate::access::auth::is_name;
+use crate::chat::message::page_span;
 use crate::chat::request::{Answered, Failure, fail};
 use crate::chat::room::Stored;
-use crate::config::{
-    PAGE_MESSAGES_MAX, ROOM_BYTES_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX,
-};
+use crate::config::{ROOM_BYTES_MAX, STORE_BYTES_MAX, STORE_JOBS_MAX, STORE_PAGES_MAX};
 use crate::core::{Core, Now, World};
 use crate::delivery::conn::Ticket;
 use crate::outlook::journal::{Level, Value};
@@ -66,7 +65,7 @@ impl Core {
             self.accounts.revoke(tag, expires_ms);
         }
         for (name, number) in loaded.inboxes {
-            let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+            let name = self.accounts.shared(&name);
             self.people.restore(&name, number);
         }
         for room in loaded.rooms {
@@ -95,7 +94,7 @@ impl Core {
     }
 
     fn remember_past(&mut self, room: u32, past: Past) {
-        let sender = self.accounts.known(&past.sender).unwrap_or_else(|| (&*past.sender).into());
+        let sender = self.accounts.shared(&past.sender);
         let Past { number, text, at_ms, extra, .. } = past;
         self.remember(room, Stored { number, sender, text, at_ms, extra });
     }
@@ -178,7 +177,7 @@ impl Core {
     ) -> Answered<'static> {
         match (job.want, outcome) {
             (Want::Say { room, sender, text, at_ms, extra, .. }, Outcome::Numbered(number)) => {
-                let sender = self.accounts.known(&sender).unwrap_or_else(|| (&*sender).into());
+                let sender = self.accounts.shared(&sender);
                 self.spoke(room, &sender, at_ms);
                 let extra = self.remembered(extra);
                 self.publish(room, Stored { number, sender, text, at_ms, extra }, now.us);
@@ -249,32 +248,12 @@ impl Core {
         }
     }
 
-    /// Whether a page that memory has given ends before what was asked for does, and the store
-    /// has more. `first` is the number of its first message.
+    /// Whether memory lacks the beginning of a page that the store has.
     pub(crate) fn is_cut_short(&self, room: u32, before: u32, limit: usize) -> bool {
-        if !self.has_store() || limit == 0 {
-            return false;
-        }
         let room = &self.rooms[room as usize];
-        let end = match before {
-            0 => u64::from(room.number) + 1,
-            _ => u64::from(before).min(u64::from(room.number) + 1),
-        };
-        let begin = end.saturating_sub(limit as u64).max(1);
+        let (begin, end) = page_span(room.number, before, limit);
         let oldest = room.past.front().map_or(u64::from(room.number) + 1, |m| m.number.into());
-        begin < oldest && begin < end
-    }
-
-    /// Asks the store for a page of the past.
-    pub(crate) fn look_up(
-        &mut self,
-        ticket: Ticket,
-        name: &str,
-        (before, limit): (u32, usize),
-        now: Now,
-    ) -> Result<(), Failure> {
-        let limit = limit.min(PAGE_MESSAGES_MAX);
-        self.keep(ticket, Want::Page { name: name.into(), before, limit }, now.us)
+        self.has_store() && begin < end && begin < oldest
     }
 
     /// Why the server is not well, if it is not.

@@ -137,6 +137,11 @@ impl Accounts {
         self.secrets.get_key_value(name).map(|(known, _)| known.clone())
     }
 
+    /// The name as it is kept; as it is given if it is nobody's.
+    pub(crate) fn shared(&self, name: &str) -> Rc<str> {
+        self.known(name).unwrap_or_else(|| name.into())
+    }
+
     /// A token for `name` that is good until `expires_ms`.
     pub(crate) fn token(&self, name: &str, expires_ms: u64) -> String {
         self.tokens.make(name, expires_ms)

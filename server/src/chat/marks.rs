@@ -143,7 +143,7 @@ impl Core {
         let Some(room) = self.room_numbers.get(room).copied() else { return };
         let known = self.rooms[room as usize].marks.of(name);
         if number > known && (known > 0 || self.has_mark_place(room)) {
-            let name = self.accounts.known(name).unwrap_or_else(|| name.into());
+            let name = self.accounts.shared(name);
             self.put_mark(room, &name, number);
         }
     }
@@ -154,7 +154,7 @@ impl Core {
             let Some(room) = self.room_numbers.get(&*room).copied() else { continue };
             for (name, number) in marks {
                 if self.rooms[room as usize].marks.of(&name) > 0 || self.has_mark_place(room) {
-                    let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+                    let name = self.accounts.shared(&name);
                     self.raise_mark(room, &name, number);
                 }
             }
@@ -164,7 +164,7 @@ impl Core {
     /// Takes the markers of a room from the store.
     pub(crate) fn restore_marks(&mut self, room: u32, marks: Vec<(Box<str>, u32)>) {
         for (name, number) in marks {
-            let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+            let name = self.accounts.shared(&name);
             let mark = Mark { number, waits: false };
             let before = self.rooms[room as usize].marks.0.insert(name, mark);
             self.marks.total += usize::from(before.is_none());
@@ -221,7 +221,7 @@ impl Core {
         for (room, marks) in rooms {
             let Some(number) = self.room_numbers.get(&*room).copied() else { continue };
             for (name, _) in marks {
-                let name = self.accounts.known(&name).unwrap_or_else(|| (&*name).into());
+                let name = self.accounts.shared(&name);
                 let mark = self.rooms[number as usize].marks.0.get_mut(&name);
                 if let Some(mark) = mark.filter(|mark| !mark.waits) {
                     mark.waits = true;

@@ -131,6 +131,30 @@ impl Extra {
     }
 }
 
+/// A message of the past: its number, who said it, its text and when, and what else it has.
+pub(crate) fn of<'a>(
+    number: u32,
+    (sender, text, at_ms): (&'a str, &'a str, u64),
+    extra: Option<&'a Extra>,
+) -> Message<'a> {
+    let (sender, text, at_ms) = (sender.into(), text.into(), Millis(at_ms));
+    let mut message = Message { number, sender, text, at_ms, ..Message::default() };
+    if let Some(extra) = extra {
+        extra.dress(&mut message);
+    }
+    message
+}
+
+/// Numbers of the `limit` latest messages before number `before` (0: the very latest), of those up
+/// to `latest`: the first, and one more than the last.
+pub(crate) fn page_span(latest: u32, before: u32, limit: usize) -> (u64, u64) {
+    let end = match before {
+        0 => u64::from(latest) + 1,
+        _ => u64::from(before).min(u64::from(latest) + 1),
+    };
+    (end.saturating_sub(limit as u64).max(1), end)
+}
+
 /// How much fits into a page: [`PAGE_BYTES_MAX`], and one message in any case.
 #[derive(Debug, Default)]
 pub(crate) struct PageRoom {

@@ -177,7 +177,7 @@ impl Core {
 
     /// Gives somebody a role or none; gives whether it is another one than before.
     fn set_role(&mut self, number: u32, name: &str, role: Option<Role>) -> bool {
-        let known = self.accounts.known(name).unwrap_or_else(|| name.into());
+        let known = self.accounts.shared(name);
         let Some(owned) = &mut self.rooms[number as usize].owned else { return false };
         let before = match role {
             Some(role) => owned.roles.insert(known, role),
@@ -203,12 +203,11 @@ impl Core {
         out
     }
 
-    /// The connections of a person that are not in the room. They are looked for among all, as
-    /// this is rare, and no connection is to take more memory for it.
+    /// The connections of a person that are not in the room.
     fn elsewhere(&self, number: u32, name: &str) -> Vec<usize> {
-        let conns = self.conns.iter();
-        let its = conns.filter(|(_, conn)| conn.name.as_deref() == Some(name));
-        its.filter(|(_, conn)| conn.place(number).is_none()).map(|(id, _)| id).collect()
+        let first = self.people.first_conn(name);
+        let its = std::iter::successors(first, |id| self.conns[*id].next_sister());
+        its.filter(|id| self.conns[*id].place(number).is_none()).collect()
     }
 
     /// Tells the room, and connections beside it.

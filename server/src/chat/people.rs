@@ -7,10 +7,11 @@ use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use protocols::yardstick::{Message, Millis};
+use protocols::yardstick::Message;
 use slab::Slab;
 
-use crate::config::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, PAGE_BYTES_MAX, TELL_KEYS_MAX};
+use crate::chat::message::{self, PageRoom, page_span};
+use crate::config::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, TELL_KEYS_MAX};
 use crate::delivery::conn::Conn;
 
 /// No connection, or no inbox.
@@ -28,13 +29,7 @@ pub(crate) struct Told {
 
 impl Told {
     pub(crate) fn message(&self, number: u32) -> Message<'_> {
-        Message {
-            number,
-            sender: (&*self.sender).into(),
-            text: (&*self.text).into(),
-            at_ms: Millis(self.at_ms),
-            ..Message::default()
-        }
+        message::of(number, (&self.sender, &self.text, self.at_ms), None)
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -66,15 +61,6 @@ impl Inbox {
     /// The number of the oldest one in memory; one more than the latest if there is none.
     fn first(&self) -> u64 {
         u64::from(self.number) + 1 - self.past.len() as u64
-    }
-
-    /// Numbers of the `limit` latest before number `before` (0: the very latest): first and end.
-    fn span(&self, before: u32, limit: usize) -> (u64, u64) {
-        let end = match before {
-            0 => u64::from(self.number) + 1,
-            _ => u64::from(before).min(u64::from(self.number) + 1),
-        };
-        (end.saturating_sub(limit as u64).max(1), end)
     }
 }
 
@@ -153,7 +139,7 @@ impl People {
         }
     }
 
-    /// The connections of a person; the next one stands in `sisters.1` of each.
+    /// The first connection of a person; each knows the next one ([`Conn::next_sister`]).
     pub(crate) fn first_conn(&self, name: &str) -> Option<usize> {
         let known = self.by_name.get(name)?;
         (known.first != NONE).then_some(known.first as usize)
@@ -202,7 +188,7 @@ impl People {
     /// Whether the store has more of a page than memory.
     pub(crate) fn is_cut_short(&self, name: &str, before: u32, limit: usize) -> bool {
         let Some(inbox) = self.inbox(name) else { return false };
-        let (begin, end) = inbox.span(before, limit);
+        let (begin, end) = page_span(inbox.number, before, limit);
         begin < end && begin < inbox.first()
     }
 
@@ -210,16 +196,13 @@ impl People {
     /// memory, oldest first; fewer if they are long.
     pub(crate) fn page(&self, name: &str, before: u32, limit: usize) -> Vec<Message<'_>> {
         let Some(inbox) = self.inbox(name) else { return Vec::new() };
-        let (begin, end) = inbox.span(before, limit);
+        let (begin, end) = page_span(inbox.number, before, limit);
         let first = inbox.first();
         let numbers = (begin.max(first)..end).rev();
-        let mut bytes = 0;
+        let mut space = PageRoom::default();
         let mut page: Vec<Message<'_>> = numbers
             .map(|number| (number, &inbox.past[(number - first) as usize]))
-            .take_while(|(_, told)| {
-                bytes += told.text.len();
-                bytes <= PAGE_BYTES_MAX
-            })
+            .take_while(|(_, told)| space.takes(&told.text, None))
             .map(|(number, told)| told.message(number as u32))
             .collect();
         page.reverse();
@@ -253,6 +236,7 @@ impl People {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PAGE_BYTES_MAX;
 
     fn told(people: &People, bytes: usize) -> Rc<Told> {
         people.told("ann".into(), "x".repeat(bytes).into(), 1)
@@ -285,8 +269,7 @@ mod tests {
                     let mut found = Vec::new();
                     while let Some(id) = next {
                         found.push(id);
-                        next = conns.get(id).map(|conn| conn.sisters.1 as usize);
-                        next = next.filter(|id| *id != NONE as usize);
+                        next = conns[id].next_sister();
                     }
                     expect.sort_unstable();
                     found.sort_unstable();

@@ -384,7 +384,8 @@ impl Core {
         let limit = (get.limit as usize).min(PAGE_MESSAGES_MAX);
         if self.is_cut_short(number, get.before, limit) {
             let ticket = self.ticket(id, request);
-            return self.look_up(ticket, &get.room, (get.before, limit), now);
+            let want = Want::Page { name: (&*get.room).into(), before: get.before, limit };
+            return self.keep(ticket, want, now.us);
         }
         let messages = self.rooms[number as usize].page(get.before, limit);
         let what = AnswerWhat::History(History { messages });

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use protocols::yardstick::{FrameWhat, Message, Millis, Person, Presence};
+use protocols::yardstick::{FrameWhat, Message, Person, Presence};
 
 use crate::chat::avatar::Look;
 use crate::chat::marks::Marks;
-use crate::chat::message::{Extra, PageRoom};
+use crate::chat::message::{self, Extra, PageRoom};
 use crate::chat::owned::Owned;
 use crate::cluster::{Far, Remote};
 use crate::config::{
@@ -81,17 +81,8 @@ impl Stored {
     }
 
     pub(crate) fn message(&self) -> Message<'_> {
-        let mut message = Message {
-            number: self.number,
-            sender: (&*self.sender).into(),
-            text: (&*self.text).into(),
-            at_ms: Millis(self.at_ms),
-            ..Message::default()
-        };
-        if let Some(extra) = &self.extra {
-            extra.dress(&mut message);
-        }
-        message
+        let said = (&*self.sender, &*self.text, self.at_ms);
+        message::of(self.number, said, self.extra.as_deref())
     }
 }
 

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use protocols::yardstick::{AnswerWhat, FrameWhat, GetHistory, History, Millis, Said, Tell};
 
-use crate::chat::people::{NONE, Told};
+use crate::chat::amend::{check_key, check_text};
+use crate::chat::people::Told;
 use crate::chat::request::{Answered, Failure, fail};
-use crate::config::{KEY_BYTES_MAX, PAGE_MESSAGES_MAX, TELL_NAMES_MAX, TEXT_BYTES_MAX};
+use crate::config::{PAGE_MESSAGES_MAX, TELL_NAMES_MAX};
 use crate::core::{Core, Now};
 use crate::delivery::conn::{Dialect, LANES, put_answer, put_frame};
 use crate::store::{Outcome, Want};
@@ -29,12 +30,8 @@ impl Core {
         if tell.text.is_empty() || tell.to.is_empty() {
             return fail("empty", "a direct message has at least one byte and one name");
         }
-        if tell.text.len() > TEXT_BYTES_MAX {
-            return fail("too_long", format!("a message has up to {TEXT_BYTES_MAX} bytes"));
-        }
-        if tell.key.len() > KEY_BYTES_MAX {
-            return fail("too_long", format!("a key has up to {KEY_BYTES_MAX} bytes"));
-        }
+        check_text(&tell.text)?;
+        check_key(&tell.key)?;
         if tell.to.len() > TELL_NAMES_MAX {
             return fail("too_many", format!("at most {TELL_NAMES_MAX} names"));
         }
@@ -80,7 +77,7 @@ impl Core {
         now: Now,
     ) -> Answered<'static> {
         if !numbers.is_empty() {
-            let sender = self.accounts.known(sender).unwrap_or_else(|| sender.into());
+            let sender = self.accounts.shared(sender);
             if !self.has_store() {
                 self.people.note_key(&sender, key, at_ms);
             }
@@ -105,12 +102,12 @@ impl Core {
         encoded: &mut [Encoded; LANES],
         now_us: u64,
     ) {
-        let name = self.accounts.known(name).unwrap_or_else(|| name.into());
+        let name = self.accounts.shared(name);
         self.people.remember(&name, number, told);
         let mut next = self.people.first_conn(&name);
         while let Some(id) = next {
             let Some(conn) = self.conns.get(id) else { return };
-            next = (conn.sisters.1 != NONE).then_some(conn.sisters.1 as usize);
+            next = conn.next_sister();
             let Some(dialect) = conn.dialect().filter(|_| !conn.doomed) else { continue };
             // People who were told as much share a number, and then the bytes.
             let slot = &mut encoded[dialect.lane()];
@@ -150,11 +147,8 @@ impl Core {
         let before = get.before;
         if self.has_store() && self.people.is_cut_short(&name, before, limit) {
             let ticket = self.ticket(id, request);
-            return self.keep(
-                ticket,
-                Want::Inbox { person: (&*name).into(), before, limit },
-                now.us,
-            );
+            let want = Want::Inbox { person: (&*name).into(), before, limit };
+            return self.keep(ticket, want, now.us);
         }
         let messages = self.people.page(&name, before, limit);
         let what = AnswerWhat::History(History { messages });

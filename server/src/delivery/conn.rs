@@ -134,6 +134,11 @@ impl Conn {
         }
     }
 
+    /// The next connection of the same person.
+    pub(crate) fn next_sister(&self) -> Option<usize> {
+        (self.sisters.1 != NONE).then_some(self.sisters.1 as usize)
+    }
+
     /// The dialect, once frames travel.
     pub(crate) fn dialect(&self) -> Option<Dialect> {
         if let Phase::Open(dialect) = self.phase { Some(dialect) } else { None }

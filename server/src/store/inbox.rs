@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::{Outcome, Past, Store, Trouble};
-use crate::config::PAGE_BYTES_MAX;
+use crate::chat::message::PageRoom;
 
 /// Stores a direct message and numbers it in the inbox of everybody it is for, unless the sender
 /// has told something under that key before.
@@ -73,11 +73,10 @@ impl Store {
             let (sender, text, at_ms): (_, _, i64) = (sender.into(), text.into(), row.get(3)?);
             Ok(Past { number: row.get(0)?, sender, text, at_ms: at_ms as u64, extra: None })
         };
-        let (mut page, mut bytes) = (Vec::new(), 0);
+        let (mut page, mut space) = (Vec::new(), PageRoom::default());
         for past in select.query_map(params![person, end, limit as i64], past)? {
             let past = past?;
-            bytes += past.text.len();
-            if bytes > PAGE_BYTES_MAX {
+            if !space.takes(&past.text, None) {
                 break;
             }
             page.push(past);

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
-use protocols::yardstick::{Message, Millis};
+use protocols::yardstick::Message;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::rights::{self, LoadedRights};
 use super::{LOCK_TIME_MAX, Store, Trouble, Want, folder};
-use crate::chat::message::{Extra, PageRoom};
+use crate::chat::message::{self, Extra, PageRoom};
 use crate::config::PAGE_MESSAGES_MAX;
 
 /// Between two tries to begin a backup while something else keeps the database.
@@ -29,17 +29,8 @@ pub(crate) struct Past {
 
 impl Past {
     pub(crate) fn message(&self) -> Message<'_> {
-        let mut message = Message {
-            number: self.number,
-            sender: (&*self.sender).into(),
-            text: (&*self.text).into(),
-            at_ms: Millis(self.at_ms),
-            ..Message::default()
-        };
-        if let Some(extra) = &self.extra {
-            extra.dress(&mut message);
-        }
-        message
+        let said = (&*self.sender, &*self.text, self.at_ms);
+        message::of(self.number, said, self.extra.as_deref())
     }
 
     fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Past> {
